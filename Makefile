@@ -1,0 +1,26 @@
+# Everything runs in .venv, made from pinned versions; the stamp is remade when a pin or a dependency changes.
+PYTHON ?= python3.11
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: demo test check docs clean
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt torch triton -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,62 @@
+"""Self-supervised node embeddings for graphs: no labels, no augmentations, time and memory linear in the graph.
+
+Reading this file is reading the table of contents. Names resolve on first use (PEP 562), so that `import localgcl` and
+`localgcl --help` do not wait for torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from localgcl._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from localgcl import features as features
+    from localgcl import losses as losses
+    from localgcl.config import LocalGCLWarning as LocalGCLWarning
+    from localgcl.convert import as_graph as as_graph
+    from localgcl.convert import to_pyg as to_pyg
+    from localgcl.datasets import load as load
+    from localgcl.datasets import random_splits as random_splits
+    from localgcl.datasets import read_graph as read_graph
+    from localgcl.datasets import sbm as sbm
+    from localgcl.estimator import Embedder as Embedder
+    from localgcl.estimator import LocalGCL as LocalGCL
+    from localgcl.evaluation import evaluate as evaluate
+    from localgcl.export import write_embeddings as write_embeddings
+    from localgcl.graph import Graph as Graph
+    from localgcl.graph import Split as Split
+
+_HOME = {
+    # a graph
+    "load": "localgcl.datasets",
+    "read_graph": "localgcl.datasets",
+    "as_graph": "localgcl.convert",
+    "to_pyg": "localgcl.convert",
+    "sbm": "localgcl.datasets",
+    "random_splits": "localgcl.datasets",
+    "Graph": "localgcl.graph",
+    "Split": "localgcl.graph",
+    # its embeddings
+    "LocalGCL": "localgcl.estimator",
+    "Embedder": "localgcl.estimator",
+    "write_embeddings": "localgcl.export",
+    # how good they are
+    "evaluate": "localgcl.evaluation",
+    # the parts, for your own training loop
+    "losses": "localgcl.losses",
+    "features": "localgcl.features",
+    "LocalGCLWarning": "localgcl.config",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'localgcl' has no attribute {name!r}")
+    home = importlib.import_module(_HOME[name])
+    return home if _HOME[name] == f"localgcl.{name}" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,160 @@
+"""Every option in its one home: frozen dataclasses, plain data. Recipes, run folders and the command line are made from them.
+
+The groups below are shared by all methods; what only one method needs is that method's own `Options` dataclass. Field
+names are unique across groups, so a recipe, a config.toml and a command line are all flat lists of `name = value`.
+"""
+
+import dataclasses
+import difflib
+import math
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+
+class LocalGCLWarning(UserWarning):
+    """Something the user should know of: a default that was chosen, or a sign that results may mislead."""
+
+
+Scaling = Literal["raw", "binary", "l1", "l2", "standard"]
+
+
+def option(default: Any, text: str, *, low: float = -math.inf, high: float = math.inf, above: float = -math.inf) -> Any:
+    """A dataclass field with its help text and allowed range: low <= value <= high and value > above."""
+    return dataclasses.field(default=default, metadata={"help": text, "low": low, "high": high, "above": above})
+
+
+class Checked:
+    """Base of all option groups: values are checked against type, choices and range when the group is made."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            check(field, getattr(self, field.name))
+
+
+@dataclasses.dataclass(frozen=True)
+class Preparation(Checked):
+    """How the graph enters: choices that move accuracy, so they are stated here and never hidden in a loader."""
+
+    scaling: Scaling = option("raw", "node features: as they are, 0/1, rows of unit L1 or L2 norm, or standardised columns")
+    symmetrise: bool = option(True, "add the reverse of every edge")
+    drop_loops: bool = option(True, "remove the graph's own self-loops (the GCN adds its own, see self-loops)")
+    parallel_edges: Literal["drop", "keep"] = option("drop", "keep one of each set of parallel edges, or all of them")
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderOptions(Checked):
+    """The network that maps features to embeddings."""
+
+    encoder: Literal["gcn", "mlp"] = option("gcn", "gcn: averages over neighbours; mlp: looks at each node alone")
+    dim: int = option(512, "embedding dimension d", low=1)
+    layers: int = option(2, "number of layers", low=1)
+    hidden: int = option(0, "width of the layers between; 0 means the embedding dimension", low=0)
+    batch_norm: bool = option(False, "batch normalisation between layers")
+    self_loops: float = option(1.0, "weight of the self-loop in GCN averaging; 0 for none", low=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions(Checked):
+    """The loop that fits it."""
+
+    steps: int = option(50, "number of training steps", low=0)
+    learning_rate: float = option(5e-4, "Adam's learning rate", above=0)
+    weight_decay: float = option(0.0, "L2 penalty on the encoder's weights", low=0)
+    seed: int = option(0, "seed of initial weights and random features", low=0)
+    device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
+    deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")
+    threads: int = option(0, "CPU threads; 0 leaves torch's choice", low=0)
+    autocast: bool = option(False, "run the encoder in bfloat16")
+    patience: int = option(0, "stop when the loss has not improved for so many steps; 0 trains all steps", low=0)
+    log_every: int = option(1, "steps between rows of metrics.csv", low=1)
+    checkpoint_every: int = option(10, "steps between checkpoints in the run folder; 0 for none", low=0)
+    tensorboard: bool = option(False, "also write TensorBoard events into the run folder")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that determines a run but the graph itself."""
+
+    method: str
+    preparation: Preparation
+    encoder: EncoderOptions
+    training: TrainingOptions
+    options: Any  # the method's own Options dataclass
+
+    @classmethod
+    def build(cls, method: str, option_class: type, values: Mapping[str, Any]) -> "Config":
+        """A configuration from flat `name = value` pairs; whatever is not named keeps its default."""
+        groups = {
+            "preparation": Preparation,
+            "encoder": EncoderOptions,
+            "training": TrainingOptions,
+            "options": option_class,
+        }
+        home = {field.name: group for group, kind in groups.items() for field in dataclasses.fields(kind)}
+        chosen: dict[str, dict[str, Any]] = {group: {} for group in groups}
+        for name, value in values.items():
+            if name not in home:
+                raise ValueError(f"method {method!r} has no option {name!r}{suggestion(name, home)}")
+            chosen[home[name]][name] = value
+        return cls(method=method, **{group: kind(**chosen[group]) for group, kind in groups.items()})
+
+    def flat(self) -> dict[str, Any]:
+        """The flat pairs that `build` reads."""
+        groups = (self.preparation, self.encoder, self.training, self.options)
+        return {field.name: getattr(group, field.name) for group in groups for field in dataclasses.fields(group)}
+
+    def replace(self, **values: Any) -> "Config":
+        return Config.build(self.method, type(self.options), {**self.flat(), **values})
+
+
+def choices(kind: Any) -> tuple[Any, ...]:
+    """The allowed values of a Literal type; empty for any other."""
+    return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+
+
+def check(field: "dataclasses.Field[Any]", value: Any) -> None:
+    """Raises ValueError naming the option, the value, what is allowed and an example that works."""
+    name, kind = field.name.replace("_", "-"), field.type
+    allowed = choices(kind)
+    if allowed:
+        if value not in allowed:
+            raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(str, allowed))}")
+        return
+    accepted = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    fits = (isinstance(value, bool) == (bool in accepted)) and (
+        isinstance(value, accepted) or (float in accepted and isinstance(value, int))
+    )
+    if not fits:
+        wanted = " or ".join(part.__name__ for part in accepted)
+        raise ValueError(f"{name} is {value!r}; it must be of type {wanted}, for example {field.default!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        low, high, above = (field.metadata.get(key, default) for key, default in _NO_RANGE)
+        if not (math.isfinite(value) and low <= value <= high and value > above):
+            bounds = [f"at least {low:g}"] * (low > -math.inf) + [f"above {above:g}"] * (above > -math.inf)
+            bounds += [f"at most {high:g}"] * (high < math.inf)
+            raise ValueError(
+                f"{name} is {value!r}; it must be {' and '.join(bounds) or 'finite'}, for example {field.default!r}"
+            )
+
+
+_NO_RANGE = (("low", -math.inf), ("high", math.inf), ("above", -math.inf))
+
+
+def suggestion(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """'; did you mean ...?' for an unknown name, or the list of known ones."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tables of a TOML file; ValueError names the file when it is not TOML."""
+    try:
+        with Path(path).open("rb") as file:
+            return tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid TOML: {error}") from error

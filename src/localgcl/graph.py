@@ -1,0 +1,362 @@
+"""Graph: the one type that every other room speaks of. Frozen, validated once, compressed sparse rows (CSR)."""
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+# torch announces on first use that sparse CSR tensors are "beta"; the little we use of them (storage and matrix
+# product) is tested here, and a user can do nothing about the notice.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Split:
+    """One division of the nodes into `train`, `val` and `test` index tensors, pairwise disjoint."""
+
+    train: Int[Tensor, " a"]
+    val: Int[Tensor, " b"]
+    test: Int[Tensor, " c"]
+    name: str = "split"
+
+    def to(self, device: torch.device | str) -> "Split":
+        return Split(self.train.to(device), self.val.to(device), self.test.to(device), self.name)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph with node features and, optionally, labels and splits.
+
+    Row i of the CSR structure lists the targets of the edges that leave node i, in increasing order; an undirected
+    graph stores each edge in both directions. Parallel edges and self-loops are kept as given: `coalesced`,
+    `without_loops` and `symmetrized` return graphs without them.
+
+    Args:
+        indptr: CSR row pointers, shape (n + 1,).
+        indices: CSR column indices, shape (number of directed edges,).
+        x: Node features, shape (n, f): a dense float tensor, or a sparse CSR one for bags of words.
+        y: Class of each node, shape (n,); -1 where unknown.
+        splits: Train/validation/test divisions that belong to the graph.
+        node_ids: The user's own name of each node (any hashable scalars); 0..n-1 when not given.
+        name: What to call the graph in logs and tables.
+
+    Example:
+        >>> path = Graph.from_edges([0, 1], [1, 2], x=torch.eye(3)).symmetrized()
+        >>> path.indptr.tolist(), path.indices.tolist()
+        ([0, 1, 3, 4], [1, 0, 2, 1])
+    """
+
+    indptr: Int[Tensor, " n+1"]
+    indices: Int[Tensor, " m"]
+    x: Tensor
+    y: Int[Tensor, " n"] | None = None
+    splits: tuple[Split, ...] = ()
+    node_ids: np.ndarray[Any, Any] = None  # type: ignore[assignment]  # filled in __post_init__, never None after it
+    name: str = "graph"
+
+    def __post_init__(self) -> None:
+        n = self.indptr.numel() - 1
+        if n < 1:
+            raise ValueError("the graph has no nodes; give at least one row of features or one edge")
+        if self.node_ids is None:
+            object.__setattr__(self, "node_ids", np.arange(n))
+        object.__setattr__(self, "splits", tuple(self.splits))
+        self._check_structure(n)
+        self._check_features(n)
+        self._check_labels(n)
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: Any,
+        target: Any,
+        *,
+        x: Any,
+        y: Any = None,
+        splits: Sequence[Split] = (),
+        node_ids: Any = None,
+        name: str = "graph",
+    ) -> Self:
+        """Builds a graph from two equally long lists of node positions. O(|E| log |E|)."""
+        features = as_features(x)
+        n = features.shape[0]
+        source, target = _positions(source, "source"), _positions(target, "target")
+        if source.shape != target.shape:
+            raise ValueError(f"{source.numel()} edge sources but {target.numel()} edge targets; give one of each per edge")
+        for role, ends in (("source", source), ("target", target)):
+            if ends.numel() and (int(ends.min()) < 0 or int(ends.max()) >= n):
+                wrong = int(ends.min()) if int(ends.min()) < 0 else int(ends.max())
+                raise ValueError(
+                    f"an edge has {role} {wrong}, but the features have "
+                    f"{n} rows, so node positions run from 0 to {n - 1}; add the missing rows or drop the edge"
+                )
+        indptr, indices, _ = _csr(source, target, n)
+        return cls(indptr, indices, features, None if y is None else _labels(y), tuple(splits), _ids(node_ids), name)
+
+    # Sizes
+
+    @property
+    def num_nodes(self) -> int:
+        return self.indptr.numel() - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of stored (directed) edges."""
+        return self.indices.numel()
+
+    @property
+    def num_features(self) -> int:
+        return int(self.x.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        return 0 if self.y is None or self.y.numel() == 0 else int(self.y.max()) + 1
+
+    @property
+    def device(self) -> torch.device:
+        return self.indices.device
+
+    def __repr__(self) -> str:
+        layout = "sparse" if self.x.layout == torch.sparse_csr else "dense"
+        return (
+            f"Graph({self.name!r}: {self.num_nodes:,} nodes, {self.num_edges:,} directed edges, "
+            f"{self.num_features:,} {layout} features, {self.num_classes} classes, {len(self.splits)} splits)"
+        )
+
+    # Structure, each computed once
+
+    @cached_property
+    def degree(self) -> Int[Tensor, " n"]:
+        return self.indptr.diff()
+
+    @cached_property
+    def rows(self) -> Int[Tensor, " m"]:
+        """Source node of each stored edge."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        return nodes.repeat_interleave(self.degree, output_size=self.num_edges)
+
+    @cached_property
+    def loops(self) -> Bool[Tensor, " m"]:
+        """Which stored edges are self-loops."""
+        return self.rows == self.indices
+
+    @cached_property
+    def transposed(self) -> tuple[Int[Tensor, " n+1"], Int[Tensor, " m"], Int[Tensor, " m"]]:
+        """CSR of the reversed edges, and for each of them the position of its edge in this graph."""
+        return _csr(self.indices, self.rows, self.num_nodes)
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether every edge is stored in both directions, equally often."""
+        indptr, indices, _ = self.transposed
+        return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
+
+    # Graph -> Graph
+
+    def with_edges(self, source: Int[Tensor, " k"], target: Int[Tensor, " k"]) -> "Graph":
+        """The same nodes with other edges."""
+        indptr, indices, _ = _csr(source, target, self.num_nodes)
+        return dataclasses.replace(self, indptr=indptr, indices=indices)
+
+    def symmetrized(self) -> "Graph":
+        """Adds the reverse of every edge that has none, and drops repeats: the undirected simple graph, loops kept."""
+        return self.with_edges(torch.cat([self.rows, self.indices]), torch.cat([self.indices, self.rows])).coalesced()
+
+    def coalesced(self) -> "Graph":
+        """Keeps one of each set of parallel edges. Rows are sorted, so repeats are neighbours."""
+        repeat = torch.zeros_like(self.loops)
+        repeat[1:] = (self.rows[1:] == self.rows[:-1]) & (self.indices[1:] == self.indices[:-1])
+        return self.with_edges(self.rows[~repeat], self.indices[~repeat])
+
+    def without_loops(self) -> "Graph":
+        return self.with_edges(self.rows[~self.loops], self.indices[~self.loops])
+
+    def with_features(self, x: Any) -> "Graph":
+        return dataclasses.replace(self, x=as_features(x).to(self.device))
+
+    def with_splits(self, splits: Sequence[Split]) -> "Graph":
+        return dataclasses.replace(self, splits=tuple(splits))
+
+    def subgraph(self, nodes: Tensor) -> "Graph":
+        """The graph induced by `nodes` (positions, or a mask), in the order given; splits are left behind."""
+        if nodes.dtype == torch.bool:
+            nodes = nodes.nonzero().flatten()
+        nodes = nodes.to(self.device)
+        position = torch.full((self.num_nodes,), -1, device=self.device)
+        position[nodes] = torch.arange(nodes.numel(), device=self.device)
+        source, target = position[self.rows], position[self.indices]
+        inside = (source >= 0) & (target >= 0)
+        indptr, indices, _ = _csr(source[inside], target[inside], nodes.numel())
+        x = _select_rows(self.x, nodes)
+        y = None if self.y is None else self.y[nodes]
+        return Graph(indptr, indices, x, y, (), self.node_ids[nodes.cpu().numpy()], self.name)
+
+    def to(self, device: torch.device | str) -> "Graph":
+        if self.device == torch.device(device):
+            return self
+        y = None if self.y is None else self.y.to(device)
+        splits = tuple(split.to(device) for split in self.splits)
+        return Graph(self.indptr.to(device), self.indices.to(device), self.x.to(device), y, splits, self.node_ids, self.name)
+
+    def to_scipy(self) -> sp.csr_array:
+        """The adjacency matrix, parallel edges counted."""
+        ones = np.ones(self.num_edges, dtype=np.float32)
+        parts = (ones, self.indices.cpu().numpy(), self.indptr.cpu().numpy())
+        return sp.csr_array(parts, shape=(self.num_nodes, self.num_nodes))
+
+    # Statistics
+
+    def homophily(self) -> float:
+        r"""Edge homophily, the paper's Definition 1, over edges whose two labels are known.
+
+        $\phi = \sum_{ij} A_{ij} 1[y_i = y_j] / \sum_{ij} A_{ij}$
+        """
+        if self.y is None:
+            raise ValueError(f"graph {self.name!r} has no labels, so homophily is undefined; pass labels when reading it")
+        source, target = self.y[self.rows], self.y[self.indices]
+        known = (source >= 0) & (target >= 0)
+        if not bool(known.any()):
+            return float("nan")
+        return float((source == target)[known].double().mean())
+
+    def summary(self) -> dict[str, float | int]:
+        """Sizes, components and degrees, by name."""
+        components, _ = sp.csgraph.connected_components(self.to_scipy(), directed=False)
+        degree = self.degree.double()
+        statistics: dict[str, float | int] = {
+            "nodes": self.num_nodes,
+            "directed edges": self.num_edges,
+            "self-loops": int(self.loops.sum()),
+            "features": self.num_features,
+            "classes": self.num_classes,
+            "components": int(components),
+            "isolated nodes": int(((self.degree == 0) & (self.transposed[0].diff() == 0)).sum()),
+            "mean degree": float(degree.mean()),
+            "median degree": float(degree.median()),
+            "max degree": int(self.degree.max()),
+        }
+        if self.y is not None:
+            statistics["homophily"] = self.homophily()
+        return statistics
+
+    # Validation, run once by __post_init__
+
+    def _check_structure(self, n: int) -> None:
+        if self.indptr.dtype != torch.int64 or self.indices.dtype != torch.int64:
+            raise ValueError(f"indptr and indices must be int64, got {self.indptr.dtype} and {self.indices.dtype}; use .long()")
+        if int(self.indptr[0]) != 0 or int(self.indptr[-1]) != self.indices.numel() or bool((self.indptr.diff() < 0).any()):
+            raise ValueError(
+                f"indptr must rise from 0 to the number of edges ({self.indices.numel()}), got {int(self.indptr[0])} to "
+                f"{int(self.indptr[-1])}; build the graph with Graph.from_edges"
+            )
+        if self.indices.numel() and (int(self.indices.min()) < 0 or int(self.indices.max()) >= n):
+            raise ValueError(
+                f"edge targets run from {int(self.indices.min())} to {int(self.indices.max())}, but the graph has nodes 0 to "
+                f"{n - 1}; build the graph with Graph.from_edges"
+            )
+        # Sorted rows are what coalesced and transposed rely on; a key a row apart makes one comparison enough.
+        key = self.rows * n + self.indices
+        if bool((key.diff() < 0).any()):
+            raise ValueError("CSR rows must list their targets in increasing order; build the graph with Graph.from_edges")
+        if len(self.node_ids) != n:
+            raise ValueError(f"{len(self.node_ids)} node ids for {n} nodes; give one id per node")
+
+    def _check_features(self, n: int) -> None:
+        if self.x.ndim != 2 or self.x.shape[0] != n:
+            raise ValueError(f"features have shape {tuple(self.x.shape)}, but the graph has {n} nodes; give one row per node")
+        if self.x.shape[1] == 0:
+            raise ValueError("features have no columns; leave them out to get structural features")
+        values = self.x.values() if self.x.layout == torch.sparse_csr else self.x
+        finite = torch.isfinite(values)
+        if not bool(finite.all()):
+            first = (~finite).nonzero()[0].tolist()
+            row = int(torch.searchsorted(self.x.crow_indices(), first[0], right=True)) - 1 if len(first) == 1 else first[0]
+            raise ValueError(
+                f"{int((~finite).sum())} feature values are NaN or infinite (first in the row of node {self.node_ids[row]!r}); "
+                "fill or drop them first"
+            )
+
+    def _check_labels(self, n: int) -> None:
+        if self.y is not None:
+            if self.y.dtype != torch.int64 or self.y.shape != (n,):
+                raise ValueError(f"labels have shape {tuple(self.y.shape)} and type {self.y.dtype}; give {n} integers (int64)")
+            if int(self.y.min()) < -1:
+                raise ValueError(f"labels must be 0, 1, 2... or -1 for unknown, got {int(self.y.min())}; renumber the classes")
+        for split in self.splits:
+            parts = torch.cat([split.train, split.val, split.test])
+            if parts.numel() and (int(parts.min()) < 0 or int(parts.max()) >= n):
+                raise ValueError(f"split {split.name!r} names node {int(parts.max())}, but nodes run from 0 to {n - 1}")
+            if parts.unique().numel() != parts.numel():
+                raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
+
+
+def as_features(x: Any) -> Tensor:
+    """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
+    if sp.issparse(x):
+        csr: Any = sp.csr_array(x).astype(np.float32)
+        csr.sum_duplicates()
+        parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
+        return torch.sparse_csr_tensor(*parts, size=csr.shape)
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        return x.to_sparse_csr().float()
+    dense = torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
+    return dense.float().contiguous() if dense.ndim != 1 else dense.float()[:, None]
+
+
+def _select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
+    if x.layout != torch.sparse_csr:
+        return x[nodes]
+    picked = features_to_scipy(x)[nodes.cpu().numpy()]
+    return as_features(picked).to(x.device)
+
+
+def features_to_scipy(x: Tensor) -> sp.csr_array:
+    """A sparse CSR tensor as a scipy array."""
+    parts = (x.values().cpu().numpy(), x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy())
+    return sp.csr_array(parts, shape=(x.shape[0], x.shape[1]))
+
+
+def _csr(
+    source: Int[Tensor, " m"], target: Int[Tensor, " m"], n: int
+) -> tuple[Int[Tensor, " n+1"], Int[Tensor, " m"], Int[Tensor, " m"]]:
+    """Row pointers, column indices, and the position each stored edge had in the list."""
+    order = torch.argsort(source * n + target, stable=True)
+    indptr = torch.zeros(n + 1, dtype=torch.int64, device=source.device)
+    torch.cumsum(torch.bincount(source, minlength=n), 0, out=indptr[1:])
+    return indptr, target[order], order
+
+
+def _positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
+    array = torch.as_tensor(nodes if isinstance(nodes, Tensor) else np.asarray(nodes))
+    if array.numel() == 0:
+        return torch.zeros(0, dtype=torch.int64)
+    if array.is_floating_point() or array.is_complex() or array.dtype == torch.bool:
+        raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
+    return array.long().flatten()
+
+
+def _labels(y: Any) -> Int[Tensor, " n"]:
+    array = y.cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        wrong = next((value for value in array.ravel().tolist() if not isinstance(value, int)), array.dtype)
+        raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
+    return torch.from_numpy(array.astype(np.int64)).flatten()
+
+
+def _ids(node_ids: Any) -> Any:
+    if node_ids is None:
+        return None
+    ids = np.asarray(node_ids)
+    if len(np.unique(ids)) != len(ids):
+        seen, counts = np.unique(ids, return_counts=True)
+        raise ValueError(f"node id {seen[counts > 1][0]!r} appears {counts.max()} times; ids must be unique")
+    return ids
