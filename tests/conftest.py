@@ -6,9 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 from jaxtyping import install_import_hook
 
 install_import_hook("localgcl", "beartype.beartype")
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: threads of one that wait for threads of another cost more than they bring.
+    torch.set_num_threads(1)
 
 ROOT = Path(__file__).parent.parent
 UNPACK = ROOT.parent / "shared" / "data" / "unpack"

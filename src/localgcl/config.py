@@ -56,6 +56,7 @@ class EncoderOptions(Checked):
     hidden: int = option(0, "width of the layers between; 0 means the embedding dimension", low=0)
     batch_norm: bool = option(False, "batch normalisation between layers")
     self_loops: float = option(1.0, "weight of the self-loop in GCN averaging; 0 for none", low=0)
+    autocast: bool = option(False, "multiply matrices in bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +70,6 @@ class TrainingOptions(Checked):
     device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
     deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")
     threads: int = option(0, "CPU threads; 0 leaves torch's choice", low=0)
-    autocast: bool = option(False, "run the encoder in bfloat16")
     patience: int = option(0, "stop when the loss has not improved for so many steps; 0 trains all steps", low=0)
     log_every: int = option(1, "steps between rows of metrics.csv", low=1)
     checkpoint_every: int = option(10, "steps between checkpoints in the run folder; 0 for none", low=0)

@@ -4,12 +4,13 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Bool, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 # torch announces on first use that sparse CSR tensors are "beta"; the little we use of them (storage and matrix
@@ -53,19 +54,19 @@ class Graph:
         ([0, 1, 3, 4], [1, 0, 2, 1])
     """
 
-    indptr: Int[Tensor, " n+1"]
+    indptr: Int[Tensor, " pointers"]
     indices: Int[Tensor, " m"]
     x: Tensor
     y: Int[Tensor, " n"] | None = None
     splits: tuple[Split, ...] = ()
-    node_ids: np.ndarray[Any, Any] = None  # type: ignore[assignment]  # filled in __post_init__, never None after it
+    node_ids: NDArray[Any] = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.int64))
     name: str = "graph"
 
     def __post_init__(self) -> None:
         n = self.indptr.numel() - 1
         if n < 1:
             raise ValueError("the graph has no nodes; give at least one row of features or one edge")
-        if self.node_ids is None:
+        if len(self.node_ids) == 0:
             object.__setattr__(self, "node_ids", np.arange(n))
         object.__setattr__(self, "splits", tuple(self.splits))
         self._check_structure(n)
@@ -83,7 +84,7 @@ class Graph:
         splits: Sequence[Split] = (),
         node_ids: Any = None,
         name: str = "graph",
-    ) -> Self:
+    ) -> "Graph":
         """Builds a graph from two equally long lists of node positions. O(|E| log |E|)."""
         features = as_features(x)
         n = features.shape[0]
@@ -148,7 +149,7 @@ class Graph:
         return self.rows == self.indices
 
     @cached_property
-    def transposed(self) -> tuple[Int[Tensor, " n+1"], Int[Tensor, " m"], Int[Tensor, " m"]]:
+    def transposed(self) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
         """CSR of the reversed edges, and for each of them the position of its edge in this graph."""
         return _csr(self.indices, self.rows, self.num_nodes)
 
@@ -157,6 +158,17 @@ class Graph:
         """Whether every edge is stored in both directions, equally often."""
         indptr, indices, _ = self.transposed
         return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
+
+    @cached_property
+    def neighbourhoods(self) -> "Graph":
+        """The same graph without self-loops, as often as it is asked for: row i is N(i)."""
+        return self.without_loops() if bool(self.loops.any()) else self
+
+    @cached_property
+    def closed_neighbourhoods(self) -> "Graph":
+        """Row i is N(i) and i itself."""
+        open_, nodes = self.neighbourhoods, torch.arange(self.num_nodes, device=self.device)
+        return self.with_edges(torch.cat([open_.rows, nodes]), torch.cat([open_.indices, nodes]))
 
     # Graph -> Graph
 
@@ -300,14 +312,20 @@ class Graph:
 def as_features(x: Any) -> Tensor:
     """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
     if sp.issparse(x):
-        csr: Any = sp.csr_array(x).astype(np.float32)
+        matrix: Any = x
+        csr = sp.csr_array(matrix, dtype=np.float32)
         csr.sum_duplicates()
         parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
-        return torch.sparse_csr_tensor(*parts, size=csr.shape)
+        return csr_tensor(*parts, (csr.shape[0], csr.shape[1]))
     if isinstance(x, Tensor) and x.layout != torch.strided:
         return x.to_sparse_csr().float()
     dense = torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
     return dense.float().contiguous() if dense.ndim != 1 else dense.float()[:, None]
+
+
+def csr_tensor(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse CSR tensor whose parts are known to be right, so torch need not check them at every step."""
+    return torch.sparse_csr_tensor(indptr, indices, values, size=shape, check_invariants=False)
 
 
 def _select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
@@ -325,7 +343,7 @@ def features_to_scipy(x: Tensor) -> sp.csr_array:
 
 def _csr(
     source: Int[Tensor, " m"], target: Int[Tensor, " m"], n: int
-) -> tuple[Int[Tensor, " n+1"], Int[Tensor, " m"], Int[Tensor, " m"]]:
+) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
     """Row pointers, column indices, and the position each stored edge had in the list."""
     order = torch.argsort(source * n + target, stable=True)
     indptr = torch.zeros(n + 1, dtype=torch.int64, device=source.device)
@@ -352,9 +370,9 @@ def _labels(y: Any) -> Int[Tensor, " n"]:
     return torch.from_numpy(array.astype(np.int64)).flatten()
 
 
-def _ids(node_ids: Any) -> Any:
+def _ids(node_ids: Any) -> NDArray[Any]:
     if node_ids is None:
-        return None
+        return np.empty(0, dtype=np.int64)
     ids = np.asarray(node_ids)
     if len(np.unique(ids)) != len(ids):
         seen, counts = np.unique(ids, return_counts=True)

@@ -1,16 +1,19 @@
 """From the graph as loaded to the graph as trained on: edges made undirected, features scaled. Graph -> Graph."""
 
 import hashlib
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.config import Preparation, Scaling
-from localgcl.graph import Graph, features_to_scipy
+from localgcl.config import LocalGCLWarning, Preparation, Scaling
+from localgcl.graph import Graph, Split, csr_tensor, features_to_scipy
 
 ColumnStatistics = dict[str, Tensor]
 """Mean and deviation of each feature column of the training graph, for scaling="standard"; empty otherwise."""
@@ -54,10 +57,10 @@ def scale(x: Tensor, scaling: Scaling, statistics: ColumnStatistics) -> Tensor:
         if scaling == "binary":
             values = (values != 0).float()
         else:
-            order = 1.0 if scaling == "l1" else 2.0
-            norms = torch.from_numpy(_row_norms(features_to_scipy(x), order)).to(values)
+            norms = torch.from_numpy(sp.linalg.norm(features_to_scipy(x), ord=1 if scaling == "l1" else 2, axis=1)).to(values)
+            norms = torch.where(norms > 0, norms, 1.0)
             values = values / norms.repeat_interleave(x.crow_indices().diff(), output_size=values.numel())
-        return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, size=x.shape)
+        return csr_tensor(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
     if scaling == "binary":
         return (x != 0).float()
     norms = torch.linalg.vector_norm(x, ord=1 if scaling == "l1" else 2, dim=1, keepdim=True)
@@ -88,16 +91,33 @@ def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) 
     return torch.from_numpy(((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32))
 
 
-def _hashed_signs(ids: "np.ndarray[Any, Any]", columns: int) -> "np.ndarray[Any, Any]":
+def featureless(
+    source: Any,
+    target: Any,
+    num_nodes: int,
+    *,
+    y: Any = None,
+    splits: Sequence[Split] = (),
+    node_ids: Any = None,
+    name: str = "graph",
+) -> Graph:
+    """A graph that came without features, given structural ones, and a warning that says so. O(|E| f)."""
+    placeholder = torch.zeros(num_nodes, 1)
+    bare = Graph.from_edges(source, target, x=placeholder, y=y, splits=splits, node_ids=node_ids, name=name)
+    x = structural_features(bare.symmetrized())
+    warnings.warn(
+        f"no features given: using {x.shape[1]} structural features computed from the edges alone "
+        "(log degree and hashed random walks); pass features if the nodes have any",
+        LocalGCLWarning,
+        stacklevel=2,
+    )
+    return bare.with_features(x)
+
+
+def _hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:
     """A fixed row of +-1 for each id: bits of a keyed hash, the same on every machine."""
     size = -(-columns // 8)
     rows = np.empty((len(ids), size), dtype=np.uint8)
     for i, name in enumerate(ids.tolist()):
         rows[i] = np.frombuffer(hashlib.shake_128(f"{type(name).__name__}:{name}".encode()).digest(size), dtype=np.uint8)
     return np.unpackbits(rows, axis=1)[:, :columns] * 2.0 - 1.0
-
-
-def _row_norms(x: sp.csr_array, order: float) -> "np.ndarray[Any, Any]":
-    """Norm of each row, 1 where the row is zero."""
-    powers = np.asarray(abs(x).power(order).sum(axis=1)).ravel() ** (1 / order)
-    return np.where(powers > 0, powers, 1.0)

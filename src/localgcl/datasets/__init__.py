@@ -1,0 +1,42 @@
+"""Graphs to start from: the paper's benchmarks by name, your own files, and two that need no download.
+
+Names resolve on first use (PEP 562), so that the list of datasets can be printed without waiting for torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from localgcl.datasets.catalogue import CATALOGUE as CATALOGUE
+    from localgcl.datasets.catalogue import Entry as Entry
+    from localgcl.datasets.catalogue import names as names
+    from localgcl.datasets.files import read_graph as read_graph
+    from localgcl.datasets.images import digits as digits
+    from localgcl.datasets.loading import load as load
+    from localgcl.datasets.splits import few_label_splits as few_label_splits
+    from localgcl.datasets.splits import random_splits as random_splits
+    from localgcl.datasets.synthetic import sbm as sbm
+
+_HOME = {
+    "load": "localgcl.datasets.loading",
+    "names": "localgcl.datasets.catalogue",
+    "CATALOGUE": "localgcl.datasets.catalogue",
+    "Entry": "localgcl.datasets.catalogue",
+    "read_graph": "localgcl.datasets.files",
+    "digits": "localgcl.datasets.images",
+    "sbm": "localgcl.datasets.synthetic",
+    "random_splits": "localgcl.datasets.splits",
+    "few_label_splits": "localgcl.datasets.splits",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'localgcl.datasets' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

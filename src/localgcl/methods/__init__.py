@@ -1,0 +1,29 @@
+"""Methods by name: one algorithm a file, and one line here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from localgcl.config import Config, suggestion
+from localgcl.methods.base import Batch as Batch
+from localgcl.methods.base import Method as Method
+from localgcl.methods.base import Terms as Terms
+from localgcl.methods.baselines import RandomInit, RawFeatures
+from localgcl.methods.local_gcl import LocalGCL
+
+METHODS: dict[str, type[Method]] = {
+    "local-gcl": LocalGCL,
+    "random-init": RandomInit,
+    "raw-features": RawFeatures,
+}
+
+
+def find_method(name: str) -> type[Method]:
+    """The method called `name`; ValueError with a suggestion when there is none."""
+    if name not in METHODS:
+        raise ValueError(f"there is no method {name!r}{suggestion(name, METHODS)}")
+    return METHODS[name]
+
+
+def configure(method: str, values: Mapping[str, Any]) -> Config:
+    """A configuration of `method` from flat `name = value` pairs."""
+    return Config.build(method, find_method(method).Options, values)

@@ -1,0 +1,7 @@
+"""From a graph and a configuration to a trained model, and to the run folder that holds it."""
+
+from localgcl.training.fit import fit as fit
+from localgcl.training.loop import Callback as Callback
+from localgcl.training.loop import Interrupted as Interrupted
+from localgcl.training.model import Model as Model
+from localgcl.training.run import RunFolder as RunFolder

@@ -1,0 +1,89 @@
+"""Train/validation/test divisions for graphs that come without any."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from localgcl.graph import Graph, Split
+
+
+def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:
+    """Uniformly random divisions of the labelled nodes; 10%, 10% and 80% by default, as in the paper.
+
+    Split k is drawn with seed + k alone, so it does not depend on how many are asked for, and is named after that seed.
+
+    Args:
+        graph: A graph with labels; nodes of class -1 are left out.
+        num: Number of splits.
+        train: Share of the labelled nodes to train on.
+        val: Share to validate on; all others are for testing.
+        seed: Seed of the first split.
+
+    Example:
+        >>> from localgcl.datasets import digits
+        >>> [split.name for split in random_splits(digits(), num=2, seed=5)]
+        ['random-5', 'random-6']
+    """
+    return draw_splits(_labels(graph), num, train, val, seed)
+
+
+def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: int) -> list[Split]:
+    """`random_splits` of bare labels."""
+    if not (train > 0 and val >= 0 and train + val < 1):
+        raise ValueError(f"train is {train} and val {val}; both are shares whose sum is below 1, for example 0.1 and 0.1")
+    labelled = (y >= 0).nonzero().flatten()
+    num_train, num_val = round(train * labelled.numel()), round(val * labelled.numel())
+    if num_train < 1 or num_train + num_val >= labelled.numel():
+        raise ValueError(
+            f"{labelled.numel()} labelled nodes are too few for shares {train} and {val}: {num_train} to train on, "
+            f"{num_val} to validate on; label more nodes or choose other shares"
+        )
+    splits = []
+    for drawn in range(seed, seed + num):
+        nodes = labelled[torch.randperm(labelled.numel(), generator=torch.Generator().manual_seed(drawn))]
+        splits.append(_sorted_split(nodes, num_train, num_val, f"random-{drawn}"))
+    return splits
+
+
+def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int = 0) -> list[Split]:
+    """Random divisions with `per_class` training nodes a class, as many for validation, and all others for testing.
+
+    Split k is drawn with seed + k alone, like those of `random_splits`.
+    """
+    y = _labels(graph)
+    if per_class < 1:
+        raise ValueError(f"per_class is {per_class}; it must be at least 1, for example 3")
+    classes, sizes = y[y >= 0].unique(return_counts=True)
+    smallest = int(sizes.min())
+    if smallest < 2 * per_class + 1:
+        raise ValueError(
+            f"class {int(classes[sizes.argmin()])} has {smallest} nodes, but per_class={per_class} takes {2 * per_class} of "
+            f"each class for training and validation and tests on the others; choose at most {(smallest - 1) // 2}"
+        )
+    splits = []
+    for drawn in range(seed, seed + num):
+        generator = torch.Generator().manual_seed(drawn)
+        shuffled = torch.randperm(y.numel(), generator=generator)
+        of_class = [shuffled[y[shuffled] == label] for label in classes.tolist()]
+        train = torch.cat([nodes[:per_class] for nodes in of_class])
+        val = torch.cat([nodes[per_class : 2 * per_class] for nodes in of_class])
+        test = torch.cat([nodes[2 * per_class :] for nodes in of_class])
+        splits.append(_sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
+    return splits
+
+
+def _labels(graph: Graph) -> Int[Tensor, " n"]:
+    if graph.y is None or not bool((graph.y >= 0).any()):
+        raise ValueError(f"graph {graph.name!r} has no labels, so there is nothing to split; pass labels when reading it")
+    return graph.y.cpu()
+
+
+def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
+    """Distinct `nodes` cut in three, each part in increasing order: a mask sorts in linear time."""
+    parts = []
+    for part in nodes.tensor_split([num_train, num_train + num_val]):
+        mask = torch.zeros(int(nodes.max()) + 1, dtype=torch.bool)
+        mask[part] = True
+        parts.append(mask.nonzero().flatten())
+    train, val, test = parts
+    return Split(train, val, test, name)

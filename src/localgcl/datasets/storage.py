@@ -1,0 +1,157 @@
+"""Raw files on disk: found under the cache root or downloaded, and their checksums compared before anything reads them."""
+
+import dataclasses
+import functools
+import gzip
+import hashlib
+import http.client
+import importlib.resources
+import io
+import os
+import secrets
+import tomllib
+import urllib.request
+import warnings
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from localgcl.config import LocalGCLWarning
+
+TIMEOUT = 60.0
+"""Seconds without a byte before a download is given up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RawFile:
+    """One published file.
+
+    Args:
+        path: Where it belongs under the cache root, with forward slashes.
+        url: Where it is published.
+        member: Its path inside the zip archive at `url`; empty when `url` is the file itself.
+    """
+
+    path: str
+    url: str
+    member: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class MissingRawFileError(FileNotFoundError):
+    """A raw file is neither on disk nor to be had by download; the message says which goes where."""
+
+
+def cache_root(root: str | os.PathLike[str] | None = None) -> Path:
+    """`root`, else LOCALGCL_HOME, else `localgcl` in XDG_CACHE_HOME or ~/.cache."""
+    if root is not None:
+        return Path(root).expanduser()
+    home = os.environ.get("LOCALGCL_HOME")
+    if home:
+        return Path(home).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "localgcl"
+
+
+def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, download: bool) -> dict[str, bytes]:
+    """The verified contents of `files` by file name; missing ones are downloaded first.
+
+    The contents are returned rather than the paths, so that what is parsed is what was verified.
+    """
+    folder = cache_root(root)
+    missing = [file for file in files if not (folder / file.path).is_file()]
+    if missing and not download:
+        raise MissingRawFileError(_where(missing, folder) + "\nor let load download them (download=True)")
+    for url in dict.fromkeys(file.url for file in missing):  # an archive holds many of them: fetch it once
+        try:
+            body = _fetch(url)
+        except (OSError, http.client.HTTPException) as error:
+            still = [file for file in missing if not (folder / file.path).is_file()]
+            raise MissingRawFileError(f"download failed ({error}). {_where(still, folder)}") from error
+        for file in missing:
+            if file.url == url:
+                content = _member(body, file) if file.member else body
+                verify(
+                    file.path, content, f"{url} was not saved: it", "try again later, or tell us that the publisher changed it"
+                )
+                _write(folder / file.path, content)
+    contents = {}
+    for file in files:
+        path = folder / file.path
+        contents[file.name] = path.read_bytes()
+        verify(file.path, contents[file.name], str(path), "delete it, and load again to download it")
+    return contents
+
+
+def verify(path: str, content: bytes, subject: str, fix: str) -> None:
+    """Raises ValueError unless `content` has a checksum published for `path` (see checksums.toml)."""
+    accepted = _checksums()[path]
+    if accepted[0] == "any" or any(_matches(content, checksum) for checksum in accepted):
+        return
+    found = f"sha256 {hashlib.sha256(content).hexdigest()} ({len(content):,} bytes)"
+    if "any" in accepted:
+        warnings.warn(
+            f"{subject} has {found}, not the bytes this library was tested with; only its shape is checked, and results "
+            "may differ from published ones",
+            LocalGCLWarning,
+            stacklevel=4,
+        )
+        return
+    raise ValueError(f"{subject} has {found}, but {' or '.join(accepted)} is expected; {fix}")
+
+
+@functools.cache
+def _checksums() -> dict[str, list[str]]:
+    text = importlib.resources.files("localgcl.datasets").joinpath("checksums.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _matches(content: bytes, checksum: str) -> bool:
+    kind, _, digest = checksum.partition(":")
+    if kind == "sha256":
+        return hashlib.sha256(content).hexdigest() == digest
+    if kind == "git":
+        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == digest
+    return kind == "rows" and _row_digest(content) == digest
+
+
+def _row_digest(content: bytes) -> str:
+    """sha256 of a gzipped table's sorted lines: blind to line order, line ends and compression level; '' if not gzip."""
+    try:
+        lines = gzip.decompress(content).split()
+    except (OSError, EOFError, zlib.error):
+        return ""
+    return hashlib.sha256(b"\n".join(sorted(lines))).hexdigest()
+
+
+def _fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
+        body: bytes = response.read()  # raises IncompleteRead when the connection ends early
+    return body
+
+
+def _member(archive: bytes, file: RawFile) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            return opened.read(file.member)
+    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error) as error:
+        raise ValueError(f"{file.url} holds no readable {file.member} ({error}); nothing was saved, try again later") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes beside `path`, then renames: a reader sees the whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _where(files: Sequence[RawFile], folder: Path) -> str:
+    lines = [f"\n  {folder / file.path}\n    from {file.url}{f' (its {file.member})' * bool(file.member)}" for file in files]
+    return f"{len(files)} raw files are missing; put them here:{''.join(lines)}"

@@ -1,0 +1,136 @@
+"""evaluate: embeddings and labels in, scores out."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from localgcl.config import check, suggestion
+from localgcl.datasets import random_splits
+from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
+from localgcl.evaluation.presets import PRESETS
+from localgcl.evaluation.scores import Scores
+from localgcl.evaluation.task import Outcome, Probe, Task
+from localgcl.graph import Graph, Split
+
+
+def evaluate(
+    z: Any,
+    graph_or_labels: Any,
+    splits: Sequence[Split] | None = None,
+    *,
+    protocol: str = "linear",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    **settings: Any,
+) -> Scores:
+    """Scores embeddings against the classes of nodes.
+
+    Nodes of unknown label (-1) are left out of every split. Class numbers may have gaps. The same input, seed and number
+    of threads give the same scores.
+
+    Args:
+        z: One row per node: numpy array, tensor, data frame, or sparse (scipy or torch), which is never made dense.
+        graph_or_labels: A graph with labels, or one integer per node.
+        splits: Which nodes to learn, validate and test on. When not given: the graph's own splits, or, where it has
+            none, 20 random ones of 10/10/80 percent, the same at every call.
+        protocol: A name of `PRESETS`: "linear" (default), "sklearn", "knn", "kmeans", or a published evaluator.
+        seed: Decides the classifier's initial weights, together with the number of the split and of the repeat.
+        device: Where "linear" and "knn" compute; scikit-learn's parts stay on the CPU.
+        **settings: Fields of the protocol to change, such as `steps=300` or `normalise="rows"`.
+
+    Returns:
+        One score per split (and repeat), in percent.
+
+    Example:
+        >>> z = np.repeat(np.eye(2), 10, axis=0)
+        >>> split = Split(torch.arange(0, 20, 4), torch.arange(1, 20, 4), torch.arange(2, 20, 4))
+        >>> evaluate(z, [0] * 10 + [1] * 10, [split]).values
+        (100.0,)
+    """
+    probe = _probe(protocol, settings)
+    x, graph = read_embeddings(z), read_graph(graph_or_labels)
+    if x.shape[0] != graph.num_nodes:
+        raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
+    assert graph.y is not None  # read_graph has seen to it
+    y, classes = read_classes(graph.y, learnt=probe.uses_splits)
+    if probe.uses_splits:
+        tasks = read_tasks(x, y, classes, _splits(graph, splits), validates=probe.validates)
+        over = _count(len(tasks), "split") + (f" of {_count(probe.runs, 'start')}" if probe.runs > 1 else "")
+    elif splits is not None:
+        raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits out")
+    else:
+        nothing = torch.zeros(0, dtype=torch.int64)
+        tasks, over = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")], _count(probe.runs, "seed")
+    return _scores(probe, tasks, over, seed, torch.device(device))
+
+
+def raw_features(graph: Graph) -> Tensor:
+    """The baseline every embedding must beat: the node features themselves, sparse where the graph's are."""
+    return graph.x
+
+
+def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device) -> Scores:
+    outcomes: list[Outcome] = []
+    names: list[str] = []
+    for index, task in enumerate(tasks):
+        for repeat in range(probe.runs):
+            outcomes.append(probe.run(task, _seed(seed, index, repeat), device))
+            names.append(f"{task.name}, start {repeat}" if probe.runs > 1 else task.name)
+    return Scores(
+        protocol=probe.description,
+        metric=probe.metric,
+        values=tuple(outcome.value for outcome in outcomes),
+        validation=tuple(outcome.validation for outcome in outcomes),
+        picks=tuple(outcome.pick for outcome in outcomes),
+        names=tuple(names),
+        over=over,
+        seed=seed,
+        extra={name: tuple(outcome.extra[name] for outcome in outcomes) for name in outcomes[0].extra},
+    )
+
+
+def _probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
+    """The named preset with some fields changed."""
+    if protocol not in PRESETS:
+        raise ValueError(f"unknown protocol {protocol!r}{suggestion(protocol, PRESETS)}")
+    preset: Any = PRESETS[protocol]
+    known = {field.name: field for field in dataclasses.fields(preset)}
+    changed = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise ValueError(f"protocol {protocol!r} has no setting {name!r}{suggestion(name, known)}")
+        if typing.get_origin(known[name].type) is tuple:
+            changed[name] = _grid(name, value, typing.get_args(known[name].type)[0])
+        else:
+            check(known[name], value)
+            changed[name] = value
+    return typing.cast(Probe, dataclasses.replace(preset, **changed))
+
+
+def _grid(name: str, value: Any, kind: type) -> tuple[Any, ...]:
+    """One value, or any sequence of them, as a tuple of numbers."""
+    parts = np.atleast_1d(np.asarray(value)).ravel().tolist()
+    if not all(isinstance(part, int | kind) and not isinstance(part, bool) for part in parts):
+        raise ValueError(f"{name} is {value!r}; give one or more numbers of type {kind.__name__}")
+    return tuple(kind(part) for part in parts)
+
+
+def _splits(graph: Graph, splits: Sequence[Split] | None) -> Sequence[Split]:
+    if splits is not None:
+        return splits
+    # The same 20 whatever the seed, so that methods and runs are compared on the same nodes.
+    return graph.splits or random_splits(graph, num=20)
+
+
+def _seed(seed: int, split: int, repeat: int) -> int:
+    """Unrelated streams for neighbouring seeds, splits and repeats."""
+    return int(np.random.SeedSequence([seed, split, repeat]).generate_state(1)[0])
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

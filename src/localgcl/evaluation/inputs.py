@@ -1,0 +1,114 @@
+"""What users pass in, read and checked once: embeddings, labels, splits. All complaints are made here."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from localgcl.config import LocalGCLWarning
+from localgcl.evaluation.task import Matrix, Task
+from localgcl.graph import Graph, Split, as_features, features_to_scipy
+
+
+def read_embeddings(z: Any) -> Matrix:
+    """A dense float32 tensor or a scipy CSR array of finite values."""
+    matrix = _matrix(z)
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
+        raise ValueError(f"z has shape {tuple(matrix.shape)}; give a matrix with one row per node and at least one column")
+    if isinstance(matrix, Tensor):
+        wrong = (~torch.isfinite(matrix)).any(1).nonzero().flatten().tolist()
+    else:
+        place = np.flatnonzero(~np.isfinite(matrix.data))
+        wrong = np.unique(np.searchsorted(matrix.indptr, place, side="right") - 1).tolist()
+    if wrong:
+        raise ValueError(f"z has NaN or infinite values in {len(wrong)} rows (first: row {wrong[0]}); train again or drop them")
+    return matrix
+
+
+def _matrix(z: Any) -> Matrix:
+    if sp.issparse(z):
+        return features_to_scipy(as_features(z))
+    if isinstance(z, Tensor):
+        features = as_features(z.detach()) if z.ndim == 2 else z.detach()
+        return features_to_scipy(features) if features.layout == torch.sparse_csr else features
+    try:
+        return torch.from_numpy(np.array(z, dtype=np.float32))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"z is a {type(z).__name__} that is not a matrix of numbers; pass an array or a tensor") from error
+
+
+def read_graph(graph_or_labels: Any) -> Graph:
+    """The graph, or labels alone as a graph without edges: then one set of checks and one way to split serves both."""
+    if isinstance(graph_or_labels, Graph):
+        graph = graph_or_labels.to("cpu")
+    elif graph_or_labels is None:
+        raise ValueError("no labels given; pass a graph that has y, or an array of integers")
+    else:
+        labels = graph_or_labels.cpu().numpy() if isinstance(graph_or_labels, Tensor) else np.asarray(graph_or_labels)
+        if labels.ndim != 1:
+            raise ValueError(f"labels have shape {labels.shape}; give one integer per node")
+        graph = Graph.from_edges([], [], x=torch.zeros(len(labels), 1), y=labels, name="labels")
+    if graph.y is None or int(graph.y.max()) < 0:
+        raise ValueError(f"graph {graph.name!r} has no labels to evaluate against; give it y, or pass labels as an array")
+    return graph
+
+
+def read_classes(y: Int[Tensor, " n"], *, learnt: bool) -> tuple[Int[Tensor, " n"], Int[Tensor, " c"]]:
+    """Labels renumbered 0..c-1 without gaps (-1 stays), and the class that each number stands for."""
+    known = y >= 0
+    classes, numbered, counts = y[known].unique(return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"all labels are class {int(classes[0])}; give at least two classes")
+    single = classes[counts == 1].tolist()
+    if learnt and single:
+        raise ValueError(
+            f"class {single[0]} has one node: it cannot be both learnt and tested; drop it with label -1 or merge it"
+        )
+    compact = torch.full_like(y, -1)
+    compact[known] = numbered
+    return compact, classes
+
+
+def read_tasks(
+    x: Matrix, y: Int[Tensor, " n"], classes: Int[Tensor, " c"], splits: Sequence[Split], *, validates: bool
+) -> list[Task]:
+    """One task per split, without the nodes whose label is unknown."""
+    if not splits:
+        raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
+    tasks = [_task(x, y, len(classes), split, validates=validates) for split in splits]
+    missed = [(task.name, lost) for task in tasks if (lost := _untaught(task))]
+    if missed:
+        name, lost = missed[0]
+        others = f" (and {len(missed) - 1} more splits)" if len(missed) > 1 else ""
+        warnings.warn(
+            f"split {name!r}{others} has no training node of class {int(classes[lost[0]])}: its test nodes cannot be got right",
+            LocalGCLWarning,
+            stacklevel=3,
+        )
+    return tasks
+
+
+def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, validates: bool) -> Task:
+    split = split.to("cpu")
+    everything = torch.cat([split.train, split.val, split.test])
+    if everything.numel() and (int(everything.min()) < 0 or int(everything.max()) >= len(y)):
+        wrong = int(everything.min()) if int(everything.min()) < 0 else int(everything.max())
+        raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {len(y) - 1}")
+    if everything.unique().numel() != everything.numel():
+        raise ValueError(f"split {split.name!r} has a node twice within train, val and test; make them disjoint")
+    train, val, test = (nodes[y[nodes] >= 0] for nodes in (split.train, split.val, split.test))
+    needed = {"training": train, "test": test} | ({"validation": val} if validates else {})
+    for role, nodes in needed.items():
+        if not len(nodes):
+            raise ValueError(f"split {split.name!r} has no labelled {role} nodes; give it at least one")
+    return Task(x, y, num_classes, train, val, test, split.name)
+
+
+def _untaught(task: Task) -> list[int]:
+    """Classes to be tested that no training node shows."""
+    return sorted(set(task.y[task.test].tolist()) - set(task.y[task.train].tolist()))

@@ -1,0 +1,154 @@
+"""Link prediction: can embeddings tell edges they never saw from pairs that are no edges?"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localgcl.evaluation.inputs import read_embeddings
+from localgcl.evaluation.scores import Scores
+from localgcl.evaluation.task import Matrix, select, unit_rows
+from localgcl.graph import Graph
+
+Keys = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Holdout:
+    """Pairs of nodes (u < v) to be told apart: edges hidden from training, and as many that are no edges.
+
+    Args:
+        edges: Hidden edges, shape (2, k).
+        others: Pairs without an edge in the full graph, shape (2, k).
+        num_nodes: Number of nodes of the graph.
+        seed: The seed they were drawn with.
+    """
+
+    edges: Int[Tensor, "2 k"]
+    others: Int[Tensor, "2 k"]
+    num_nodes: int
+    seed: int
+
+    def seen_in(self, graph: Graph) -> int:
+        """How many hidden edges a graph shows, in either direction: 0 for one that may be trained on."""
+        hidden = _pair_keys(self.edges[0], self.edges[1], self.num_nodes)
+        return int(np.isin(hidden, _edge_keys(graph)).sum())
+
+
+def hold_out_edges(graph: Graph, fraction: float = 0.1, seed: int = 0) -> tuple[Graph, Holdout]:
+    """Hides a random part of the undirected edges. O(|E| log |E|).
+
+    An edge goes in both directions and with all its parallels; self-loops stay and are never hidden. The pairs that are
+    no edges are drawn uniformly, without repeats, among all pairs that the full graph does not join.
+
+    Args:
+        graph: The full graph.
+        fraction: Part of the undirected edges to hide, between 0 and 1.
+        seed: Decides which.
+
+    Returns:
+        The graph to train on, and what to pass to `evaluate_links`.
+
+    Example:
+        >>> ring = Graph.from_edges(range(8), [*range(1, 8), 0], x=torch.eye(8)).symmetrized()
+        >>> training, holdout = hold_out_edges(ring, 0.25)
+        >>> training.num_edges, holdout.seen_in(training), holdout.seen_in(ring)
+        (12, 0, 2)
+    """
+    if not 0 < fraction < 1:
+        raise ValueError(f"fraction is {fraction}; it must be above 0 and below 1, for example 0.1")
+    n, keys = graph.num_nodes, _edge_keys(graph)
+    count = round(fraction * len(keys))
+    free = n * (n - 1) // 2 - len(keys)
+    if count < 1:
+        raise ValueError(f"fraction is {fraction}, but {fraction} of {len(keys)} undirected edges is none; raise it")
+    if count > free:
+        raise ValueError(f"{count} edges would be hidden, but only {free} pairs are no edges; lower fraction ({fraction})")
+    rng = np.random.default_rng(seed)
+    hidden = np.sort(rng.choice(keys, count, replace=False))
+    others = _unjoined(keys, np.sort(rng.choice(free, count, replace=False)))
+
+    stored = _pair_keys(graph.rows.cpu(), graph.indices.cpu(), n)
+    keep = torch.from_numpy(~np.isin(stored, hidden)).to(graph.device) | graph.loops
+    training = graph.with_edges(graph.rows[keep], graph.indices[keep])
+    return training, Holdout(_pairs(hidden, n), _pairs(others, n), n, seed)
+
+
+def evaluate_links(z: Any, holdout: Holdout) -> Scores:
+    """AUC and average precision, in percent, of the cosine of two embeddings as a score for an edge between them.
+
+    The embeddings must come from training on the graph that `hold_out_edges` returned, and be computed on that graph:
+    nothing in z tells whether hidden edges were seen, but `holdout.seen_in(graph)` does.
+
+    Args:
+        z: One row per node, dense or sparse.
+        holdout: The pairs to score.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    x = read_embeddings(z)
+    if x.shape[0] != holdout.num_nodes:
+        raise ValueError(f"z has {x.shape[0]} rows, but the graph has {holdout.num_nodes} nodes; give one row per node")
+    score = np.concatenate([_cosine(x, holdout.edges), _cosine(x, holdout.others)])
+    truth = np.repeat([1, 0], [holdout.edges.shape[1], holdout.others.shape[1]])
+    return Scores(
+        protocol="link prediction: cosine of the two embeddings, hidden edges against as many random non-edges",
+        metric="AUC",
+        values=(100.0 * float(roc_auc_score(truth, score)),),
+        validation=(None,),
+        picks=({},),
+        names=(f"hold-out of seed {holdout.seed}",),
+        over=f"{holdout.edges.shape[1]} hidden edges",
+        seed=holdout.seed,
+        extra={"AP": (100.0 * float(average_precision_score(truth, score)),)},
+    )
+
+
+def _cosine(x: Matrix, pairs: Int[Tensor, "2 k"], chunk: int = 65536) -> NDArray[Any]:
+    found = []
+    for part in pairs.split(chunk, dim=1):
+        left: Any = unit_rows(select(x, part[0]))  # a tensor or a scipy array, which multiply entry by entry alike
+        right: Any = unit_rows(select(x, part[1]))
+        product = (left * right).sum(1)
+        found.append(product.cpu().numpy() if isinstance(product, Tensor) else np.asarray(product))
+    return np.concatenate(found)
+
+
+# A pair u < v is numbered by its place in the list (0, 1), (0, 2), ..., (0, n-1), (1, 2), ...: then the pairs without an
+# edge can be counted and drawn exactly, with no rejection and no n x n matrix.
+
+
+def _first_of(n: int) -> Keys:
+    """The number of the pair (u, u + 1), for each u."""
+    u = np.arange(n, dtype=np.int64)
+    return u * (n - 1) - u * (u - 1) // 2
+
+
+def _pair_keys(source: Int[Tensor, " k"], target: Int[Tensor, " k"], n: int) -> Keys:
+    u, v = torch.minimum(source, target).cpu().numpy(), torch.maximum(source, target).cpu().numpy()
+    return np.asarray(_first_of(n)[u] + v - u - 1, dtype=np.int64)
+
+
+def _pairs(keys: Keys, n: int) -> Int[Tensor, "2 k"]:
+    first = _first_of(n)
+    u = np.searchsorted(first[: n - 1], keys, side="right") - 1
+    return torch.from_numpy(np.stack([u, keys - first[u] + u + 1]))
+
+
+def _edge_keys(graph: Graph) -> Keys:
+    """The undirected edges without loops, each once, in increasing order."""
+    between = ~graph.loops
+    return np.unique(_pair_keys(graph.rows[between], graph.indices[between], graph.num_nodes))
+
+
+def _unjoined(edges: Keys, ranks: Keys) -> Keys:
+    """The pairs at the given ranks of the list of all pairs that are no edges.
+
+    Before the edge at position i of the sorted list lie edges[i] - i pairs without an edge; a rank moves up by the number
+    of edges that lie before it.
+    """
+    return ranks + np.searchsorted(edges - np.arange(len(edges)), ranks, side="right")

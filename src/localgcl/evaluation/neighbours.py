@@ -1,0 +1,60 @@
+"""k nearest neighbours by cosine: what embeddings say without any training."""
+
+import dataclasses
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from localgcl.evaluation.task import Matrix, Outcome, Probe, Task, accuracy, select, to_tensor, unit_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class NeighbourProbe(Probe):
+    """Majority vote of the k training nodes of largest cosine; k picked on validation, ties to the first of `ks`.
+
+    Equal votes go to the lowest class, as in scikit-learn. Similarities are made `chunk` rows at a time: memory is
+    O(chunk |train|), never |V|^2. Values of k above the number of training nodes are left out.
+    """
+
+    ks: tuple[int, ...] = (5, 10, 20)
+    chunk: int = 1024
+
+    def __post_init__(self) -> None:
+        if not self.ks or min(self.ks) < 1:
+            raise ValueError(f"ks is {self.ks}; give one or more from 1 up, for example (5, 10, 20)")
+        if self.chunk < 1:
+            raise ValueError(f"chunk is {self.chunk}; it must be at least 1, for example 1024")
+
+    @property
+    def description(self) -> str:
+        return f"k nearest neighbours: cosine, majority vote, k in {', '.join(map(str, self.ks))} picked on validation"
+
+    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:  # noqa: ARG002  # nothing here is random
+        ks = tuple(k for k in self.ks if k <= len(task.train))
+        if not ks:
+            raise ValueError(f"ks is {self.ks}, but {task.name!r} has {len(task.train)} training nodes; pass smaller ks")
+        truth = task.y[task.val]
+        validation = [accuracy(votes, truth) for votes in self._votes(task, task.val, ks, device)]
+        best = max(range(len(ks)), key=lambda i: (validation[i], -i))
+        (predicted,) = self._votes(task, task.test, (ks[best],), device)
+        return Outcome(accuracy(predicted, task.y[task.test]), validation[best], {"k": ks[best]})
+
+    def _votes(
+        self, task: Task, nodes: Int[Tensor, " m"], ks: tuple[int, ...], device: torch.device
+    ) -> list[Int[Tensor, " m"]]:
+        """The class each node is given, one tensor per k."""
+        train = to_tensor(unit_rows(select(task.x, task.train)), device)
+        known = task.y[task.train].to(device)
+        found: list[list[Tensor]] = [[] for _ in ks]
+        for part in nodes.split(self.chunk):
+            similarity = (train @ _dense(unit_rows(select(task.x, part)), device).T).T
+            nearest = known[similarity.topk(max(ks), dim=1).indices]
+            ballots = torch.nn.functional.one_hot(nearest, task.num_classes).cumsum(1)
+            for votes, k in zip(found, ks, strict=True):
+                votes.append(ballots[:, k - 1].argmax(-1))
+        return [torch.cat(votes).cpu() for votes in found]
+
+
+def _dense(x: Matrix, device: torch.device) -> Tensor:
+    return x.to(device) if isinstance(x, Tensor) else torch.from_numpy(x.toarray()).to(device)

@@ -1,0 +1,35 @@
+"""PRESETS: every protocol by name. Those named after a method do what its published evaluator does.
+
+Numbers of two protocols do not compare: some validate and some do not, and GRACE and BGRL fit on other nodes. A preset
+sets the classifier only; splits are the evaluator's or yours. Every preset reads the test nodes once, also where the
+published code did not: CCA-SSG's keeps the best test accuracy among steps of equal validation accuracy, which lets test
+labels choose; here the first of them counts.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from localgcl.evaluation.clustering import ClusterProbe
+from localgcl.evaluation.linear import LinearProbe
+from localgcl.evaluation.logistic import LogisticProbe
+from localgcl.evaluation.neighbours import NeighbourProbe
+from localgcl.evaluation.task import Probe
+
+
+def _adam(learning_rate: float, weight_decay: float, **others: object) -> LinearProbe:
+    return LinearProbe(learning_rates=(learning_rate,), weight_decays=(weight_decay,), **others)  # type: ignore[arg-type]
+
+
+PRESETS: Mapping[str, Probe] = MappingProxyType(
+    {
+        "linear": LinearProbe(),
+        "sklearn": LogisticProbe(),  # as BGRL does on WikiCS, whose validation nodes are given
+        "knn": NeighbourProbe(),
+        "kmeans": ClusterProbe(),
+        "dgi": _adam(1e-2, 0.0, steps=100, pick="final", repeats=50),
+        "gca": _adam(1e-2, 0.0, steps=3000, check_every=20, pick="first"),
+        "cca-ssg": _adam(1e-2, 1e-4, steps=2000, check_every=1, pick="first", initial="torch"),
+        "grace": LogisticProbe(strengths=tuple(2.0**power for power in range(-10, 10)), pick="kfold"),
+        "bgrl": LogisticProbe(pick="shuffle"),
+    }
+)

@@ -1,0 +1,103 @@
+"""Task, Outcome, Probe: the seam between the evaluator, which checks input once, and the protocols, which trust it."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from localgcl.graph import csr_tensor
+
+Matrix = Tensor | sp.csr_array  # dense rows are a tensor; sparse ones stay sparse, since a bag of words may not fit densely
+Normalise = Literal["none", "rows", "columns"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Task:
+    """Embeddings, labels 0..num_classes-1 (-1 unknown), and the labelled nodes of one split."""
+
+    x: Matrix
+    y: Int[Tensor, " n"]
+    num_classes: int
+    train: Int[Tensor, " a"]
+    val: Int[Tensor, " b"]
+    test: Int[Tensor, " c"]
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """One value of `Scores`, in percent, and what led to it."""
+
+    value: float
+    validation: float | None = None
+    pick: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    extra: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+class Probe(abc.ABC):
+    """A protocol with its settings. Subclasses are frozen dataclasses: their fields are the settings."""
+
+    metric: ClassVar[str] = "accuracy"
+    uses_splits: ClassVar[bool] = True
+
+    @property
+    @abc.abstractmethod
+    def description(self) -> str:
+        """Everything that matters for comparing numbers, in one line."""
+
+    @property
+    def runs(self) -> int:
+        """Values per split."""
+        return 1
+
+    @property
+    def validates(self) -> bool:
+        """Whether settings are picked on the validation nodes, so that there must be some."""
+        return True
+
+    @abc.abstractmethod
+    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:
+        """Fits on the training nodes and reads the test nodes once."""
+
+
+def to_tensor(x: Matrix, device: torch.device) -> Tensor:
+    """Dense rows as they are, sparse ones as a sparse CSR tensor."""
+    if isinstance(x, Tensor):
+        return x.to(device)
+    parts = (torch.from_numpy(x.indptr).long(), torch.from_numpy(x.indices).long(), torch.from_numpy(x.data))
+    return csr_tensor(*parts, x.shape).to(device)
+
+
+def to_scikit(x: Matrix) -> Any:
+    """What scikit-learn reads: a numpy array or a scipy matrix with 32-bit indices."""
+    if isinstance(x, Tensor):
+        return x.cpu().numpy()
+    parts = (x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=x.shape)
+
+
+def select(x: Matrix, nodes: Int[Tensor, " k"]) -> Matrix:
+    """The rows of `nodes`, on the device where the matrix is."""
+    if isinstance(x, Tensor):
+        return x[nodes.to(x.device)]
+    return x[nodes.cpu().numpy()]
+
+
+def unit_rows(x: Matrix) -> Matrix:
+    """Rows of unit L2 norm; zero rows stay zero."""
+    if isinstance(x, Tensor):
+        return torch.nn.functional.normalize(x, dim=1)
+    norm = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
+    scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0).astype(np.float32)
+    return sp.csr_array(sp.diags_array(scale) @ x)
+
+
+def accuracy(predicted: Int[Tensor, " k"], truth: Int[Tensor, " k"]) -> float:
+    """Percentage of equal entries."""
+    return 100.0 * float((predicted.cpu() == truth.cpu()).double().mean())

@@ -1,0 +1,214 @@
+r"""The Local-GCL loss, the paper's Eq. 5: first-order neighbours attract, all nodes repel.
+
+$$L = \frac1{|V|} \sum_i \Big[ \underbrace{-\log \frac1{|N(i)|} \sum_{j \in N(i)} e^{z_i^T z_j/\tau}}_{positive}
+      + \underbrace{\log \sum_{k \in V} e^{z_i^T z_k/\tau}}_{negative} \Big]$$
+
+What the paper leaves open, settled here:
+
+* z is normalised inside. A row of zeros has no direction: such nodes leave both terms, with zero gradient, and are counted.
+* N(i) holds no self-loop unless `include_self`; parallel edges count as often as they occur.
+* A node without neighbours has no positive term. It stays in the negative sum and in |V|.
+* The positive term is the log of a mean of exponentials, not the mean of similarities.
+* The constant $e^{1/\tau}$ that the kernelised form splits off is put back, so exact and kernelised values compare. By
+  Jensen's inequality the kernelised value lies below the exact one on average, by about Var/(2 mean^2) of the estimate.
+"""
+
+import math
+import warnings
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from localgcl.config import LocalGCLWarning, suggestion
+from localgcl.features import MAPS, FeatureMap
+from localgcl.graph import Graph
+from localgcl.ops import edge_dot, exact_log_sums, kernel_log_sums, segment_logsumexp, segment_max, segment_sum
+from localgcl.ops.negatives import LogSums, Reduce
+
+Positives = Literal["mean", "max", "weighted"]
+Negatives = Literal["auto", "exact", "sorf", "orf", "rff", "positive"]
+
+
+class LocalTerms(NamedTuple):
+    """The two terms whose sum is the loss, and what to watch: shares of clamped rows and of rows of zeros."""
+
+    positive: Float[Tensor, ""]
+    negative: Float[Tensor, ""]
+    clamped: Tensor
+    dead: Tensor
+
+
+def local_contrastive(
+    z: Float[Tensor, "n d"],
+    graph: Graph,
+    *,
+    temperature: float = 0.5,
+    positives: Positives = "mean",
+    negatives: Negatives | FeatureMap = "auto",
+    num_features: int = 4096,
+    include_self: bool = False,
+    generator: torch.Generator | None = None,
+    reduce: Reduce | None = None,
+) -> Float[Tensor, ""]:
+    """The Local-GCL loss (Eq. 5). O(|E| d) for the positives; the negatives cost O(|V| D log d) kernelised, O(|V|^2 d) exact.
+
+    Args:
+        z: Embeddings, any scale; row i belongs to node i of `graph`.
+        graph: Its CSR rows are the neighbourhoods N(i).
+        temperature: tau, above 0.
+        positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
+        negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.features`),
+            or "auto": exact where that is cheaper, SORF else.
+        num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
+        include_self: Also count a node as its own neighbour.
+        generator: Source of the random frequencies, fresh at each call.
+        reduce: Sums a vector over ranks when nodes are spread over machines; each rank then gets its share of the loss.
+
+    Example:
+        >>> ring = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], x=torch.eye(4)).symmetrized()
+        >>> z = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
+        >>> float(local_contrastive(z, ring, temperature=1.0, negatives="exact"))  # log(e + 2 + 1/e) - log(1)
+        1.626...
+    """
+    terms = local_terms(
+        z,
+        graph,
+        temperature=temperature,
+        positives=positives,
+        negatives=negatives,
+        num_features=num_features,
+        include_self=include_self,
+        generator=generator,
+        reduce=reduce,
+    )
+    if z.device.type == "cpu" and terms.clamped > 0:  # on a GPU, asking would make the host wait
+        warnings.warn(clamp_message(float(terms.clamped), temperature), LocalGCLWarning, stacklevel=2)
+    return terms.positive + terms.negative
+
+
+def local_terms(
+    z: Float[Tensor, "n d"],
+    graph: Graph,
+    *,
+    temperature: float = 0.5,
+    positives: Positives = "mean",
+    weight_gradient: bool = False,
+    negatives: Negatives | FeatureMap = "auto",
+    num_features: int = 4096,
+    include_self: bool = False,
+    generator: torch.Generator | None = None,
+    reduce: Reduce | None = None,
+) -> LocalTerms:
+    """The terms of `local_contrastive`, apart, for logs and reports; same arguments, and those of `positive_term`."""
+    if z.shape[0] != graph.num_nodes:
+        raise ValueError(f"{z.shape[0]} embeddings for {graph.num_nodes} nodes; give one row per node")
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"temperature is {temperature}; it must be above 0, for example 0.5")
+    z, alive = unit_rows(z)
+    attraction = positive_term(
+        z, alive, graph, temperature, positives, include_self=include_self, weight_gradient=weight_gradient
+    )
+    repulsion = negative_term(z, alive, temperature, negatives, num_features=num_features, generator=generator, reduce=reduce)
+    n = repulsion.num_nodes
+    return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, (~alive).sum() / z.shape[0])
+
+
+def unit_rows(z: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Bool[Tensor, " n"]]:
+    """Rows scaled to unit length (in float32 at least), and which rows have a direction at all."""
+    wide = z.float() if z.dtype in (torch.bfloat16, torch.float16) else z
+    norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
+    # Below this the squares underflow and the direction is noise.
+    alive = norms > torch.finfo(wide.dtype).tiny ** 0.5
+    return torch.where(alive, wide / torch.where(alive, norms, 1.0), 0.0), alive[:, 0]
+
+
+def positive_term(
+    z: Float[Tensor, "n d"],
+    alive: Bool[Tensor, " n"],
+    graph: Graph,
+    temperature: float,
+    positives: Positives = "mean",
+    *,
+    include_self: bool = False,
+    weight_gradient: bool = False,
+) -> Float[Tensor, ""]:
+    r"""Sum over nodes of $-\log \sum_{j \in N(i)} w_{ij} e^{z_i^T z_j/\tau}$ for unit rows z. O(|E| d) time, O(|E|) memory.
+
+    w is 1/|N(i)| ("mean"), 1 for the most similar neighbour and 0 for the others ("max"), or the softmax of the
+    similarities over N(i) at temperature 1 ("weighted": the paper divides by |N(i)| once more, which only adds a constant;
+    without it equal weights give back "mean"). The weights carry gradient only if `weight_gradient`.
+    """
+    neighbourhood = graph.closed_neighbourhoods if include_self else graph.neighbourhoods
+    cosine = edge_dot(z, neighbourhood)
+    present = alive[neighbourhood.indices]
+    similarity = torch.where(present, cosine / temperature, -torch.inf)
+    size = segment_sum(present.to(z.dtype), neighbourhood)
+    if positives == "mean":
+        aggregate = segment_logsumexp(similarity, neighbourhood) - size.log()
+    elif positives == "max":
+        aggregate = segment_max(similarity, neighbourhood)
+    elif positives == "weighted":
+        score = torch.where(present, cosine if weight_gradient else cosine.detach(), -torch.inf)
+        # log sum_j softmax(score)_j e^similarity_j, the softmax written out so that both sums are stable.
+        joint = segment_logsumexp(similarity + torch.where(present, score, 0.0), neighbourhood)
+        aggregate = joint - segment_logsumexp(score, neighbourhood)
+    else:
+        raise ValueError(f"positives is {positives!r}; choose 'mean', 'max' or 'weighted'")
+    return -torch.where((size > 0) & alive, aggregate, 0.0).sum()
+
+
+def negative_term(
+    z: Float[Tensor, "n d"],
+    alive: Bool[Tensor, " n"],
+    temperature: float,
+    negatives: Negatives | FeatureMap = "auto",
+    *,
+    num_features: int = 4096,
+    generator: torch.Generator | None = None,
+    reduce: Reduce | None = None,
+) -> LogSums:
+    r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 8)."""
+    if negatives == "auto":
+        negatives = choose_negatives(z.shape[0], z.shape[1], num_features, temperature, distributed=reduce is not None)
+    if negatives == "exact":
+        if reduce is not None:
+            raise ValueError("exact negatives need all embeddings on one machine; use negatives='sorf' with reduce")
+        return exact_log_sums(z, alive, temperature)
+    if isinstance(negatives, str):
+        if negatives not in MAPS:
+            raise ValueError(f"negatives is {negatives!r}{suggestion(negatives, ('auto', 'exact', *MAPS))}")
+        negatives = MAPS[negatives](num_features)
+    features = negatives.draw(z.shape[1], temperature, generator=generator, device=z.device, dtype=z.dtype)
+    sums = kernel_log_sums(z, alive, features, reduce or _identity)
+    return sums._replace(total=sums.total + features.offset * alive.sum())
+
+
+def choose_negatives(
+    num_nodes: int, dim: int, num_features: int, temperature: float, *, distributed: bool = False
+) -> Literal["exact", "sorf", "orf"]:
+    """What "auto" stands for: exact where it does less work or where so few features could not be trusted.
+
+    Work is counted in multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation,
+    against four passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40).
+    """
+    exact_work = 8 * num_nodes * dim
+    kernel_work = 4 * num_features * (12 * math.sqrt(1 << (dim - 1).bit_length()) + 40)
+    # Pair deviation 1/sqrt(2D) against a typical kernel value e^(-1/tau): four deviations apart.
+    trusted = num_features >= 8 * math.exp(min(2 / temperature, 700.0))
+    if not distributed and (exact_work <= kernel_work or (not trusted and num_nodes <= 20_000)):
+        return "exact"
+    return "sorf" if dim >= 64 else "orf"  # SORF's bias shrinks with d, see StructuredOrthogonal
+
+
+def clamp_message(share: float, temperature: float) -> str:
+    """What to tell the user when random-feature sums fell below their true lower bound."""
+    return (
+        f"{share:.1%} of the nodes had a negative term below its true lower bound and were clamped (no gradient): "
+        f"too few random features for temperature {temperature:g}; raise either, or use negatives='exact'"
+    )
+
+
+def _identity(vector: Tensor) -> Tensor:
+    return vector

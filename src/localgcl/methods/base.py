@@ -1,0 +1,63 @@
+"""What a method is: a loss to train on, embeddings to give, and a hook after each step."""
+
+import abc
+import dataclasses
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from localgcl.config import Config
+from localgcl.encoders import Inputs
+from localgcl.graph import Graph
+
+Terms = dict[str, Tensor]
+"""Named scalars of one step; "loss" is the one that is minimised."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Batch:
+    """What one step trains on: a graph, and the encoder's reading of it."""
+
+    graph: Graph
+    inputs: Inputs
+
+
+class Method(nn.Module, abc.ABC):
+    """One algorithm. Parameters, copies and heads live here; the maths is in `losses`."""
+
+    Options: ClassVar[type[Any]]
+    """Frozen dataclass of what only this method needs."""
+    idea: ClassVar[str]
+    """One line for `localgcl methods`."""
+    cost: ClassVar[str]
+    """Time and memory of a step beyond the encoder."""
+    trained: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__()
+
+    def check(self, graph: Graph) -> None:
+        """Raises ValueError when the method cannot learn from this (prepared) graph."""
+
+    @abc.abstractmethod
+    def prepare(self, graph: Graph) -> Batch:
+        """Everything that stays the same over steps."""
+
+    @abc.abstractmethod
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms: ...
+
+    @abc.abstractmethod
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        """Embeddings of the nodes of a prepared graph, seen in training or not."""
+
+    def watch(self, values: dict[str, float]) -> None:
+        """Raises ValueError when the logged terms show that training cannot be trusted."""
+
+    def after_step(self, step: int) -> None:
+        """Called after each optimiser step."""
+
+    def settle(self, batch: Batch) -> None:
+        """Called once after training, before embeddings are read."""

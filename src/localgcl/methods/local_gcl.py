@@ -1,0 +1,93 @@
+"""Local-GCL: encode once, pull neighbours together, push all nodes apart. Nothing else is trained, sampled or augmented."""
+
+import dataclasses
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.config import Checked, Config, option
+from localgcl.encoders import build_encoder
+from localgcl.features import MAPS, FeatureMap
+from localgcl.graph import Graph
+from localgcl.losses import local_terms
+from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
+from localgcl.methods.base import Batch, Method, Terms
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(Checked):
+    """The loss and how its negative term is computed."""
+
+    temperature: float = option(0.5, "tau: smaller makes close pairs count more", above=0)
+    positives: Positives = option("mean", "neighbours as positives: their mean, the most similar one, or by similarity")
+    weight_gradient: bool = option(False, "let the weights of positives=weighted carry gradient")
+    include_self: bool = option(False, "count a node as its own neighbour")
+    negatives: Negatives = option("auto", "the all-pairs term: exact, or by random features; auto takes the cheaper")
+    num_features: int = option(4096, "D, the number of random frequencies", low=1)
+    frequencies: Literal["resampled", "fixed"] = option("resampled", "new random frequencies at each step, or one draw")
+    frequency_law: Literal["correct", "printed"] = option("correct", "N(0, I/tau), or N(0, tau I) as the paper prints it")
+    max_clamped: float = option(0.01, "stop when a larger share of the random-feature sums is invalid", low=0, high=1)
+
+
+class LocalGCL(Method):
+    """Algorithm: z = encoder(X, A); minimise L_pos(z, neighbours) + L_neg(z, all nodes); the embedding is z."""
+
+    Options = Options
+    idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
+    cost = "O(E d + N D log d) time, O(E + N) memory"
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        self.options: Options = config.options
+        self.seed = config.training.seed
+        self.encoder = build_encoder(num_inputs, config.encoder)
+
+    def check(self, graph: Graph) -> None:
+        if graph.num_nodes < 2:
+            raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
+        if graph.num_edges == int(graph.loops.sum()):
+            raise ValueError(
+                f"no two of the {graph.num_nodes} nodes are connected, so there are no positive pairs; "
+                "add edges, for example a k-nearest-neighbour graph of the features (scikit-learn's kneighbors_graph)"
+            )
+
+    def prepare(self, graph: Graph) -> Batch:
+        return Batch(graph, self.encoder.inputs(graph))
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        z = self.encoder(batch.inputs)
+        terms = local_terms(
+            z,
+            batch.graph,
+            temperature=self.options.temperature,
+            positives=self.options.positives,
+            weight_gradient=self.options.weight_gradient,
+            negatives=self.negatives(*z.shape),
+            include_self=self.options.include_self,
+            generator=generator,
+        )
+        loss = terms.positive + terms.negative
+        return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
+
+    def negatives(self, num_nodes: int, dim: int) -> Literal["exact"] | FeatureMap:
+        """The negative term's form for this size, with the options only a feature map needs."""
+        options, name = self.options, self.options.negatives
+        if name == "auto":
+            name = choose_negatives(num_nodes, dim, options.num_features, options.temperature)
+        if name == "exact":
+            return "exact"
+        fixed_seed = self.seed if options.frequencies == "fixed" else None
+        return MAPS[name](options.num_features, fixed_seed, options.frequency_law)
+
+    def watch(self, values: dict[str, float]) -> None:
+        if values["clamped"] > self.options.max_clamped:
+            raise ValueError(clamp_message(values["clamped"], self.options.temperature))
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        result: Tensor = self.encoder(batch.inputs)
+        return result
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)

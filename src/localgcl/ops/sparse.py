@@ -1,0 +1,56 @@
+"""Sparse times dense. The backward is the product with the transposed matrix, kept beside it, so no scatter is needed."""
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.graph import csr_tensor
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A constant matrix in compressed sparse rows and, once asked for, its transpose."""
+
+    csr: Tensor
+    symmetric: bool = False
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.csr.shape
+
+    @cached_property
+    def transposed(self) -> "SparseMatrix":
+        if self.symmetric:
+            return self
+        coo = self.csr.to_sparse_coo()
+        rows, columns = coo.indices()[1], coo.indices()[0]
+        order = torch.argsort(rows * self.shape[0] + columns, stable=True)
+        indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=rows.device)
+        torch.cumsum(torch.bincount(rows, minlength=self.shape[1]), 0, out=indptr[1:])
+        return SparseMatrix(csr_tensor(indptr, columns[order], coo.values()[order], (self.shape[1], self.shape[0])))
+
+
+def spmm(matrix: SparseMatrix, x: Float[Tensor, "k d"]) -> Float[Tensor, "n d"]:
+    """matrix @ x, differentiable in x. O(non-zeros * d); rows are summed in stored order, so the result is deterministic."""
+    # Sparse products exist in single and double precision only, so half-precision activations are widened here.
+    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+    result: Tensor = _SpMM.apply(matrix, wide)
+    return result
+
+
+class _SpMM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: SparseMatrix, x: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.csr.to(x.dtype) @ x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor | None]:
+        (grad,) = grads
+        if not ctx.needs_input_grad[1]:
+            return None, None
+        return None, ctx.matrix.transposed.csr.to(grad.dtype) @ grad.contiguous()

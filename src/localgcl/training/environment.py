@@ -1,0 +1,87 @@
+"""Where and with what a run was made, and how its randomness is fixed."""
+
+import contextlib
+import datetime
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from localgcl.config import TrainingOptions
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `name`; "auto" is a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device is {name!r}; choose auto, cpu, cuda, cuda:0, cuda:1...") from error
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device is {name!r}; choose auto, cpu, cuda, cuda:0, cuda:1...")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device is {name!r}, but torch sees {torch.cuda.device_count()} GPUs here; choose cpu or auto")
+    return device
+
+
+@contextlib.contextmanager
+def reproducible(training: TrainingOptions) -> Iterator[None]:
+    """Applies `threads` and `deterministic` for the duration of a run and puts torch's settings back after it.
+
+    On the CPU all differentiated operations of this library add in a fixed order anyway; what remains is the number of
+    threads, which changes how matrix products are split and so their rounding. Runs are bit-identical at the same number.
+    """
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    if training.threads:
+        torch.set_num_threads(training.threads)
+    if training.deterministic:
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(strict)
+
+
+def describe() -> dict[str, Any]:
+    """Date, versions, hardware, threads and the commit of a source checkout: what a figure needs beside it."""
+    packages = ("localgcl", "torch", "numpy", "scipy", "scikit-learn")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in packages},
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The commit of the source tree this package is imported from, with a + when it is modified; None when installed."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        git = ["git", "-C", str(root)]
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):  # git is not installed, or refuses this folder: then nothing is known
+        return None
+    return head + ("+" if dirty else "")

@@ -1,0 +1,107 @@
+"""One call from a graph to a trained model."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from localgcl.config import Config
+from localgcl.graph import Graph
+from localgcl.preparation import column_statistics, prepare
+from localgcl.training.checkpoint import remove_checkpoints
+from localgcl.training.environment import choose_device, describe, reproducible
+from localgcl.training.loop import Callback, Interrupted, train
+from localgcl.training.model import Model
+from localgcl.training.run import RunFolder
+
+
+def fit(
+    graph: Graph,
+    config: Config,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    source: dict[str, Any] | None = None,
+    resume: bool = False,
+    warm_start: str | os.PathLike[str] | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress_bar: bool = False,
+) -> Model:
+    """Trains `config.method` on `graph`, as loaded; preparation is part of the configuration.
+
+    Args:
+        graph: The graph; its labels and splits are not looked at.
+        config: Every setting.
+        folder: Run folder to write; must be new or empty unless `resume`.
+        source: How to find the graph again, kept in the run folder.
+        resume: Go on with the run in `folder`; its own configuration is the one that counts.
+        warm_start: A run folder whose weights to start from.
+        callbacks: Called with each logged row.
+        progress_bar: Show one on stderr.
+    """
+    statistics = column_statistics(graph, config.preparation.scaling)
+    prepared = prepare(graph, config.preparation, statistics)
+    device = choose_device(config.training.device)
+    with reproducible(config.training):
+        model = Model.fresh(config, graph.num_features, statistics)
+        model.method.check(prepared)
+        if warm_start is not None:
+            _start_from(model, Model.load(warm_start))
+        run = None
+        if folder is not None:
+            run = RunFolder.open(folder) if resume else RunFolder.create(folder, config, source or {}, describe())
+        model.method.to(device)
+        prepared = prepared.to(device)
+        callbacks = [*callbacks, *_tensorboard(config, run)]
+        try:
+            if model.method.trained:
+                model.history = train(
+                    model.method,
+                    prepared,
+                    config.training,
+                    run=run,
+                    resume=resume,
+                    callbacks=callbacks,
+                    progress_bar=progress_bar,
+                )
+            _finish(model, prepared, run)
+        except Interrupted as interrupt:
+            model.history = interrupt.rows
+            _finish(model, prepared, run)
+            raise
+        if run is not None:
+            remove_checkpoints(run.path)
+    return model
+
+
+def _finish(model: Model, prepared: Graph, run: RunFolder | None) -> None:
+    model.method.settle(model.method.prepare(prepared))
+    model.method.eval()
+    model.step = int(model.history[-1]["step"]) + 1 if model.history else 0
+    if run is not None:
+        model.save(run)
+
+
+def _start_from(model: Model, other: Model) -> None:
+    try:
+        model.method.load_state_dict(other.method.state_dict())
+    except RuntimeError as error:
+        raise ValueError(f"the run to start from has other layers than this configuration: {error}") from error
+
+
+def _tensorboard(config: Config, run: RunFolder | None) -> list[Callback]:
+    if not config.training.tensorboard:
+        return []
+    if run is None:
+        raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ImportError("TensorBoard is not installed; pip install 'localgcl[tensorboard]'") from error
+    writer = SummaryWriter(str(run.path / "tensorboard"))
+
+    def write(row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            if name != "step":
+                writer.add_scalar(name, value, row["step"])
+        writer.flush()
+
+    return [write]

@@ -1,0 +1,116 @@
+"""The training loop, flat."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from localgcl.config import LocalGCLWarning, TrainingOptions
+from localgcl.graph import Graph
+from localgcl.methods import Batch, Method
+from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from localgcl.training.collapse import collapse_message, effective_rank, spread
+from localgcl.training.run import RunFolder
+
+Callback = Callable[[dict[str, Any]], None]
+"""Called with each logged row: step, seconds, the method's terms and, now and then, spread and rank."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; the run folder, if there is one, has been left usable. `rows` is what was logged until then."""
+
+    def __init__(self, message: str, rows: list[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+
+def train(
+    method: Method,
+    graph: Graph,
+    training: TrainingOptions,
+    *,
+    run: RunFolder | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    progress_bar: bool = False,
+) -> list[dict[str, Any]]:
+    """Fits `method` to the prepared `graph`, both on one device, and returns the logged rows.
+
+    With a run folder, metrics are written as they come and checkpoints every `checkpoint_every` steps; `resume` goes on
+    from the newest one. Raises Interrupted on Ctrl-C, after writing a checkpoint.
+    """
+    batch = method.prepare(graph)
+    optimiser = torch.optim.Adam(method.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay)
+    generator = torch.Generator(graph.device).manual_seed(training.seed)
+    progress = Progress()
+    if run is not None and resume:
+        progress = load_checkpoint(run.path, method, optimiser, generator) or progress
+    rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
+    started = time.perf_counter() - progress.seconds
+    method.train()
+    bar = tqdm(total=training.steps, initial=progress.step, unit="step", disable=not progress_bar, leave=False)
+    try:
+        for step in range(progress.step, training.steps):
+            terms = method.loss(batch, generator)
+            optimiser.zero_grad()
+            terms["loss"].backward()
+            optimiser.step()
+            method.after_step(step)
+
+            progress.step = step + 1
+            bar.update()
+            last = step + 1 == training.steps or (training.patience > 0 and _stale(terms["loss"], progress, training))
+            # Reading a value makes the host wait for a GPU, so it happens only when a row is due.
+            if step % training.log_every == 0 or last:
+                progress.seconds = time.perf_counter() - started
+                row = {"step": step, "seconds": round(progress.seconds, 4)} | {k: float(v.detach()) for k, v in terms.items()}
+                _check(row, method)
+                if last or step % max(1, training.steps // 5) == 0:
+                    row |= _health(method, batch, warn=last)
+                rows.append(row)
+                bar.set_postfix(loss=f"{row['loss']:.4f}")
+                for callback in callbacks:
+                    callback(row)
+            if run is not None and training.checkpoint_every and (step + 1) % training.checkpoint_every == 0 and not last:
+                run.write_metrics(rows)
+                save_checkpoint(run.path, method, optimiser, generator, progress)
+            if last:
+                break
+    except KeyboardInterrupt as interrupt:
+        if run is not None:
+            run.write_metrics(rows)
+            save_checkpoint(run.path, method, optimiser, generator, progress)
+        raise Interrupted(f"stopped after step {progress.step} of {training.steps}", rows) from interrupt
+    finally:
+        bar.close()
+    if run is not None:
+        run.write_metrics(rows)
+    return rows
+
+
+def _stale(loss: torch.Tensor, progress: Progress, training: TrainingOptions) -> bool:
+    """Label-free early stopping: whether the loss has gone `patience` steps without a new best."""
+    value = float(loss.detach())
+    if value < progress.best_loss:
+        progress.best_loss, progress.best_step = value, progress.step
+    return progress.step - progress.best_step >= training.patience
+
+
+def _check(row: dict[str, Any], method: Method) -> None:
+    if not math.isfinite(row["loss"]):
+        raise ValueError(f"the loss became {row['loss']} at step {row['step']}; lower the learning rate or scale the features")
+    method.watch(row)
+
+
+@torch.no_grad()
+def _health(method: Method, batch: Batch, *, warn: bool) -> dict[str, float]:
+    z = method.embed(batch)
+    health = {"spread": spread(z), "rank": effective_rank(z)}
+    message = collapse_message(**health)
+    if warn and message:
+        warnings.warn(message, LocalGCLWarning, stacklevel=2)
+    return health

@@ -1,0 +1,83 @@
+"""A trained model: configuration, weights, and what preparation has to remember. Embeds any graph with the same features."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.config import Config
+from localgcl.graph import Graph
+from localgcl.methods import METHODS, Method
+from localgcl.preparation import ColumnStatistics, prepare
+from localgcl.training.checkpoint import read_tensors, write_tensors
+from localgcl.training.run import RunFolder
+
+
+@dataclasses.dataclass(eq=False)
+class Model:
+    """What training leaves behind."""
+
+    config: Config
+    method: Method
+    num_inputs: int
+    statistics: ColumnStatistics
+    history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    step: int = 0
+
+    @classmethod
+    def fresh(cls, config: Config, num_inputs: int, statistics: ColumnStatistics) -> "Model":
+        """Initial weights, drawn on the CPU so that a seed means the same everywhere; the global generator is left alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.training.seed)
+            method = METHODS[config.method](num_inputs, config)
+        return cls(config, method, num_inputs, statistics)
+
+    @property
+    def device(self) -> torch.device:
+        return next((parameter.device for parameter in self.method.parameters()), torch.device("cpu"))
+
+    @torch.no_grad()
+    def embed(self, graph: Graph) -> Float[Tensor, "n d"]:
+        """Embeddings of every node, on the CPU. Nodes and edges may be new; the feature columns must be those of training."""
+        if graph.num_features != self.num_inputs:
+            raise ValueError(
+                f"the graph has {graph.num_features} feature columns, but the model was trained on {self.num_inputs}; "
+                "give the same columns in the same order"
+            )
+        prepared = prepare(graph, self.config.preparation, self.statistics).to(self.device)
+        self.method.eval()
+        return self.method.embed(self.method.prepare(prepared)).cpu()
+
+    def save(self, folder: "str | os.PathLike[str] | RunFolder") -> None:
+        """Writes the weights, and the configuration where the folder is new."""
+        run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {})
+        tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
+        tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}
+        write_tensors(run.weights, tensors, {"num_inputs": str(self.num_inputs), "step": str(self.step)})
+
+    @classmethod
+    def load(cls, folder: "str | os.PathLike[str] | RunFolder", device: str = "cpu") -> "Model":
+        """Reads a run folder."""
+        run = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
+        if not run.weights.exists():
+            raise FileNotFoundError(
+                f"{run.path} has no {run.weights.name} yet: its training was cut off; finish it with --resume --out {run.path}"
+            )
+        tensors, metadata = read_tensors(run.weights)
+        groups: dict[str, dict[str, Tensor]] = {"method": {}, "statistics": {}}
+        for name, value in tensors.items():
+            kind, _, rest = name.partition(".")
+            groups[kind][rest] = value
+        model = cls.fresh(run.config, int(metadata["num_inputs"]), groups["statistics"])
+        try:
+            model.method.load_state_dict(groups["method"])
+        except RuntimeError as error:
+            raise ValueError(f"{run.weights} does not fit {Path(run.config_file).name} beside it: {error}") from error
+        model.method.to(device)
+        model.step = int(metadata["step"])
+        model.history = run.read_metrics()
+        return model

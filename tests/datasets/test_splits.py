@@ -1,0 +1,91 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localgcl.datasets import digits, few_label_splits, random_splits
+from localgcl.graph import Graph, Split
+
+
+def labelled(labels: list[int]) -> Graph:
+    return Graph.from_edges([], [], x=torch.ones(len(labels), 1), y=labels, name="labelled")
+
+
+def assert_divides(split: Split, nodes: torch.Tensor) -> None:
+    """The three parts are disjoint and make up `nodes`; each is in increasing order."""
+    assert torch.equal(torch.cat([split.train, split.val, split.test]).sort().values, nodes)
+    for part in (split.train, split.val, split.test):
+        assert bool((part.diff() > 0).all())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    labels=st.lists(st.integers(-1, 3), min_size=1, max_size=60),
+    train=st.floats(0.05, 0.6),
+    val=st.floats(0, 0.35),
+    seed=st.integers(0, 1000),
+)
+def test_random_splits_divide_the_labelled_nodes(labels: list[int], train: float, val: float, seed: int) -> None:
+    known = [node for node, label in enumerate(labels) if label >= 0]
+    num_train, num_val = round(train * len(known)), round(val * len(known))
+    if not known or num_train < 1 or num_train + num_val >= len(known):
+        with pytest.raises(ValueError, match=r"too few|no labels"):
+            random_splits(labelled(labels), 2, train, val, seed)
+        return
+    for split in random_splits(labelled(labels), 2, train, val, seed):
+        assert_divides(split, torch.tensor(known))
+        assert (len(split.train), len(split.val)) == (num_train, num_val)
+
+
+@settings(max_examples=25, deadline=None)
+@given(sizes=st.lists(st.integers(7, 15), min_size=1, max_size=4), unknown=st.integers(0, 5), seed=st.integers(0, 1000))
+def test_few_label_splits_divide_the_labelled_nodes(sizes: list[int], unknown: int, seed: int) -> None:
+    labels = [label for label, size in enumerate(sizes) for _ in range(size)] + [-1] * unknown
+    graph = labelled(labels)
+    assert graph.y is not None
+    (split,) = few_label_splits(graph, per_class=3, num=1, seed=seed)
+    assert_divides(split, torch.arange(sum(sizes)))
+    for part in (split.train, split.val):
+        assert graph.y[part].bincount().tolist() == [3] * len(sizes)
+
+
+def test_default_is_twenty_of_a_tenth_a_tenth_and_the_rest() -> None:
+    splits = random_splits(digits())
+    assert [split.name for split in splits] == [f"random-{seed}" for seed in range(20)]
+    assert {(len(split.train), len(split.val), len(split.test)) for split in splits} == {(180, 180, 1437)}
+    assert not torch.equal(splits[0].train, splits[1].train)
+
+
+@pytest.mark.parametrize("draw", [random_splits, few_label_splits])
+def test_a_split_depends_on_its_own_seed_alone(draw: object) -> None:
+    assert callable(draw)
+    graph = digits()
+    torch.manual_seed(1)
+    many: list[Split] = draw(graph, num=4, seed=3)
+    torch.manual_seed(2)
+    (one,) = draw(graph, num=1, seed=5)
+    assert one.name == many[2].name
+    for part in ("train", "val", "test"):
+        assert torch.equal(getattr(one, part), getattr(many[2], part))
+    assert not torch.equal(many[0].train, many[1].train)
+
+
+def test_random_splits_are_uniform() -> None:
+    """Each of 50 nodes is trained on with probability 0.2: 400 splits give 80 +- 8; 5 deviations never happen by chance."""
+    counts = torch.zeros(50)
+    for split in random_splits(labelled([0] * 50), num=400, train=0.2):
+        counts[split.train] += 1
+    assert (counts - 80).abs().max() < 40
+
+
+def test_what_cannot_be_split_is_refused() -> None:
+    bare = Graph.from_edges([0], [1], x=torch.ones(2, 1), name="bare")
+    for draw in (random_splits, few_label_splits):
+        with pytest.raises(ValueError, match="'bare' has no labels"):
+            draw(bare)
+    with pytest.raises(ValueError, match=r"train is 0.6 and val 0.4"):
+        random_splits(digits(), train=0.6, val=0.4)
+    with pytest.raises(ValueError, match="per_class is 0"):
+        few_label_splits(digits(), per_class=0)
+    with pytest.raises(ValueError, match=r"class 1 has 6 nodes, but per_class=3 .* at most 2"):
+        few_label_splits(labelled([0] * 9 + [1] * 6))
