@@ -34,6 +34,8 @@ class Checked:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             check(field, getattr(self, field.name))
+            if field.type is float:  # 1 is as good as 1.0 to give, but what is kept has the type that is declared
+                object.__setattr__(self, field.name, float(getattr(self, field.name)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +68,7 @@ class TrainingOptions(Checked):
     steps: int = option(50, "number of training steps", low=0)
     learning_rate: float = option(5e-4, "Adam's learning rate", above=0)
     weight_decay: float = option(0.0, "L2 penalty on the encoder's weights", low=0)
-    seed: int = option(0, "seed of initial weights and random features", low=0)
+    seed: int = option(0, "seed of initial weights and random features", low=0, high=2**63 - 1)
     device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
     deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")
     threads: int = option(0, "CPU threads; 0 leaves torch's choice", low=0)
@@ -134,9 +136,9 @@ def check(field: "dataclasses.Field[Any]", value: Any) -> None:
         raise ValueError(f"{name} is {value!r}; it must be of type {wanted}, for example {field.default!r}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high, above = (field.metadata.get(key, default) for key, default in _NO_RANGE)
-        if not (math.isfinite(value) and low <= value <= high and value > above):
-            bounds = [f"at least {low:g}"] * (low > -math.inf) + [f"above {above:g}"] * (above > -math.inf)
-            bounds += [f"at most {high:g}"] * (high < math.inf)
+        if not (low <= value <= high and above < value < math.inf):
+            bounds = ["finite"] * (value == math.inf) + [f"at least {low:g}"] * (low > -math.inf)
+            bounds += [f"above {above:g}"] * (above > -math.inf) + [f"at most {high:g}"] * (high < math.inf)
             raise ValueError(
                 f"{name} is {value!r}; it must be {' and '.join(bounds) or 'finite'}, for example {field.default!r}"
             )

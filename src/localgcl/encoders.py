@@ -31,7 +31,8 @@ def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
     r"""The symmetrically normalised adjacency $\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of Kipf & Welling.
 
     Row i averages over the sources of the edges that point to i; D is the row sum. With w > 0 every node has one loop of
-    weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. A node without any edge gets a zero row.
+    weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. Where D is 0,
+    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing.
     """
     n, device = graph.num_nodes, graph.device
     if self_loops > 0:
@@ -44,7 +45,7 @@ def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
         weights = torch.ones(graph.num_edges, device=device)
     rows = torch.arange(n, device=device).repeat_interleave(indptr.diff(), output_size=indices.numel())
     degree = torch.zeros(n, device=device).index_add_(0, rows, weights)
-    scale = torch.where(degree > 0, degree, 1.0).rsqrt()
+    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
     values = scale[rows] * weights * scale[indices]
     return SparseMatrix(csr_tensor(indptr, indices, values, (n, n)), symmetric=closed.is_symmetric)
 

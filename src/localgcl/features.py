@@ -184,7 +184,7 @@ class OrthogonalFourier(FeatureMap):
         blocks = []
         for start in range(0, self.num_features, dim):
             size = min(dim, self.num_features - start)
-            directions, upper = torch.linalg.qr(dice.normal(dim, size))
+            directions, upper = torch.linalg.qr(dice.normal(dim, size).to(dice.dtype))
             # Fixing the signs of R's diagonal makes the directions uniform (Haar) instead of tied to the QR routine.
             directions = directions * upper.diagonal().sign()
             lengths = torch.linalg.vector_norm(dice.normal(dim, size), dim=0)

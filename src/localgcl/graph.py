@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -199,10 +200,15 @@ class Graph:
     def subgraph(self, nodes: Tensor) -> "Graph":
         """The graph induced by `nodes` (positions, or a mask), in the order given; splits are left behind."""
         if nodes.dtype == torch.bool:
+            if nodes.shape != (self.num_nodes,):
+                raise ValueError(f"the mask has shape {tuple(nodes.shape)}; give one value for each of {self.num_nodes} nodes")
             nodes = nodes.nonzero().flatten()
         nodes = nodes.to(self.device)
-        position = torch.full((self.num_nodes,), -1, device=self.device)
-        position[nodes] = torch.arange(nodes.numel(), device=self.device)
+        position, order = torch.full((self.num_nodes,), -1, device=self.device), torch.arange(nodes.numel(), device=self.device)
+        position[nodes] = order
+        if not torch.equal(position[nodes], order):
+            twice = int(nodes[position[nodes] != order][0])
+            raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
         source, target = position[self.rows], position[self.indices]
         inside = (source >= 0) & (target >= 0)
         indptr, indices, _ = _csr(source[inside], target[inside], nodes.numel())
@@ -241,7 +247,7 @@ class Graph:
     def summary(self) -> dict[str, float | int]:
         """Sizes, components and degrees, by name."""
         components, _ = sp.csgraph.connected_components(self.to_scipy(), directed=False)
-        degree = self.degree.double()
+        degree = self.degree.cpu().numpy()
         statistics: dict[str, float | int] = {
             "nodes": self.num_nodes,
             "directed edges": self.num_edges,
@@ -251,8 +257,8 @@ class Graph:
             "components": int(components),
             "isolated nodes": int(((self.degree == 0) & (self.transposed[0].diff() == 0)).sum()),
             "mean degree": float(degree.mean()),
-            "median degree": float(degree.median()),
-            "max degree": int(self.degree.max()),
+            "median degree": float(np.median(degree)),
+            "max degree": int(degree.max()),
         }
         if self.y is not None:
             statistics["homophily"] = self.homophily()
@@ -290,8 +296,9 @@ class Graph:
         if not bool(finite.all()):
             first = (~finite).nonzero()[0].tolist()
             row = int(torch.searchsorted(self.x.crow_indices(), first[0], right=True)) - 1 if len(first) == 1 else first[0]
+            node = self.node_ids.tolist()[row]
             raise ValueError(
-                f"{int((~finite).sum())} feature values are NaN or infinite (first in the row of node {self.node_ids[row]!r}); "
+                f"{int((~finite).sum())} feature values are NaN or infinite (first in the row of node {node!r}); "
                 "fill or drop them first"
             )
 
@@ -304,7 +311,8 @@ class Graph:
         for split in self.splits:
             parts = torch.cat([split.train, split.val, split.test])
             if parts.numel() and (int(parts.min()) < 0 or int(parts.max()) >= n):
-                raise ValueError(f"split {split.name!r} names node {int(parts.max())}, but nodes run from 0 to {n - 1}")
+                wrong = int(parts.min()) if int(parts.min()) < 0 else int(parts.max())
+                raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
             if parts.unique().numel() != parts.numel():
                 raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
 
@@ -313,13 +321,19 @@ def as_features(x: Any) -> Tensor:
     """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
     if sp.issparse(x):
         matrix: Any = x
-        csr = sp.csr_array(matrix, dtype=np.float32)
+        # A copy: summing duplicates works in place, and index arrays shared with the caller's matrix would spoil it.
+        csr = sp.csr_array(matrix, dtype=np.float32, copy=True)
         csr.sum_duplicates()
         parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
         return csr_tensor(*parts, (csr.shape[0], csr.shape[1]))
     if isinstance(x, Tensor) and x.layout != torch.strided:
         return x.to_sparse_csr().float()
-    dense = torch.as_tensor(x if isinstance(x, Tensor) else np.asarray(x))
+    array = x if isinstance(x, Tensor) else np.asarray(x)
+    if array.ndim == 0 or (isinstance(array, np.ndarray) and array.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"features are {type(x).__name__} of {array.dtype}; give an (n, f) array of numbers, text encoded first"
+        )
+    dense = torch.as_tensor(array)
     return dense.float().contiguous() if dense.ndim != 1 else dense.float()[:, None]
 
 
@@ -352,12 +366,13 @@ def _csr(
 
 
 def _positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
-    array = torch.as_tensor(nodes if isinstance(nodes, Tensor) else np.asarray(nodes))
-    if array.numel() == 0:
+    array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
+    if 0 in array.shape:
         return torch.zeros(0, dtype=torch.int64)
-    if array.is_floating_point() or array.is_complex() or array.dtype == torch.bool:
+    kinds = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    if array.dtype not in kinds if isinstance(array, Tensor) else array.dtype.kind not in "iu":
         raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
-    return array.long().flatten()
+    return torch.as_tensor(array).long().flatten()
 
 
 def _labels(y: Any) -> Int[Tensor, " n"]:
@@ -365,7 +380,9 @@ def _labels(y: Any) -> Int[Tensor, " n"]:
     if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        wrong = next((value for value in array.ravel().tolist() if not isinstance(value, int)), array.dtype)
+        # numpy turns a list with one odd member into one type, so the odd one is looked for in what was given.
+        given = list(y) if isinstance(y, list | tuple) else array.ravel().tolist()
+        wrong = next((v for v in given if not (v.is_integer() if isinstance(v, float) else isinstance(v, int))), array.dtype)
         raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
     return torch.from_numpy(array.astype(np.int64)).flatten()
 
@@ -374,7 +391,11 @@ def _ids(node_ids: Any) -> NDArray[Any]:
     if node_ids is None:
         return np.empty(0, dtype=np.int64)
     ids = np.asarray(node_ids)
-    if len(np.unique(ids)) != len(ids):
-        seen, counts = np.unique(ids, return_counts=True)
-        raise ValueError(f"node id {seen[counts > 1][0]!r} appears {counts.max()} times; ids must be unique")
+    if ids.ndim != 1:
+        raise ValueError(f"node ids have shape {ids.shape}; give a one-dimensional array (of dtype object if ids are tuples)")
+    # Objects are told apart by hash, since ids of mixed types have no order.
+    distinct = len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
+    if distinct != len(ids):
+        ((name, count),) = Counter(ids.tolist()).most_common(1)
+        raise ValueError(f"node id {name!r} appears {count} times; ids must be unique")
     return ids

@@ -8,7 +8,7 @@ import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation import evaluate
-from localgcl.evaluation.linear import LinearProbe, initial_weights
+from localgcl.evaluation.linear import LinearProbe, _leader, initial_weights
 from localgcl.evaluation.task import Task
 from localgcl.graph import Split
 from tests.evaluation.toys import clouds, thirds
@@ -172,7 +172,35 @@ def test_a_class_without_training_nodes_warns_and_is_got_wrong() -> None:
 
 def test_the_last_step_is_always_looked_at() -> None:
     z, y = clouds(spread=0.05)
-    assert evaluate(z, y, [thirds(120)], steps=7, check_every=10, learning_rates=1e-3).picks[0]["step"] == 7
+    assert evaluate(z, y, [thirds(120)], steps=7, check_every=10, learning_rates=0.5).values == (100.0,)
+
+
+def test_the_leader_has_most_right_answers_then_the_lowest_loss() -> None:
+    sure, unsure, wrong = [[9.0, 0.0]], [[0.2, 0.0]], [[0.0, 0.1]]
+    y = torch.zeros(2, dtype=torch.int64)
+    # Of two nodes: head 0 is sure of one and narrowly misses the other, heads 1 and 2 are right twice.
+    logits = torch.tensor([[sure, unsure, sure], [wrong, unsure, unsure]]).squeeze(2)
+    head, right, loss = _leader(logits, y)
+    assert (head, right) == (2, 2.0)
+    assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(logits[:, 2], y)))
+    assert _leader(logits[:, :2], y)[0] == 1  # although its loss is higher
+
+
+def test_initial_weights_have_their_law() -> None:
+    xavier, linear = initial_weights(200, 40, "xavier", 0), initial_weights(200, 40, "torch", 0)
+    assert not xavier[-1].any()
+    assert linear[-1].all()
+    for weights, limit in ((xavier[:-1], (6 / 240) ** 0.5), (linear, 200**-0.5)):
+        assert 0.99 * limit < float(weights.abs().max()) <= limit
+        assert float(weights.std()) == pytest.approx(limit / 3**0.5, rel=0.05)
+
+
+def test_unit_rows_forget_lengths() -> None:
+    z, y = clouds(spread=0.5)
+    longer = z * np.logspace(-2, 2, 120, dtype=np.float32)[:, None]
+    plain, same = (evaluate(form, y, [thirds(120)], normalise="rows", steps=50) for form in (z, longer))
+    assert plain == same
+    assert evaluate(longer, y, [thirds(120)], steps=50).values != plain.values
 
 
 def test_dgi_needs_no_validation_nodes_and_starts_fifty_times() -> None:

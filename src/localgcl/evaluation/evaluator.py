@@ -11,6 +11,7 @@ from torch import Tensor
 
 from localgcl.config import check, suggestion
 from localgcl.datasets import random_splits
+from localgcl.devices import choose_device
 from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores
@@ -66,7 +67,7 @@ def evaluate(
     else:
         nothing = torch.zeros(0, dtype=torch.int64)
         tasks, over = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")], _count(probe.runs, "seed")
-    return _scores(probe, tasks, over, seed, torch.device(device))
+    return _scores(probe, tasks, over, seed, choose_device(str(device)))
 
 
 def raw_features(graph: Graph) -> Tensor:

@@ -10,7 +10,7 @@ does the sum and is the identity on one machine.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -31,6 +31,7 @@ class LogSums(NamedTuple):
     num_nodes: Tensor
 
 
+@runtime_checkable
 class Features(Protocol):
     """What `kernel_log_sums` needs of a drawn feature map."""
 

@@ -15,21 +15,6 @@ import torch
 from localgcl.config import TrainingOptions
 
 
-def choose_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is a GPU where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(f"device is {name!r}; choose auto, cpu, cuda, cuda:0, cuda:1...") from error
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device is {name!r}; choose auto, cpu, cuda, cuda:0, cuda:1...")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device is {name!r}, but torch sees {torch.cuda.device_count()} GPUs here; choose cpu or auto")
-    return device
-
-
 @contextlib.contextmanager
 def reproducible(training: TrainingOptions) -> Iterator[None]:
     """Applies `threads` and `deterministic` for the duration of a run and puts torch's settings back after it.

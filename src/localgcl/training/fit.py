@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from localgcl.config import Config
+from localgcl.devices import choose_device
 from localgcl.graph import Graph
 from localgcl.preparation import column_statistics, prepare
 from localgcl.training.checkpoint import remove_checkpoints
-from localgcl.training.environment import choose_device, describe, reproducible
+from localgcl.training.environment import describe, reproducible
 from localgcl.training.loop import Callback, Interrupted, train
 from localgcl.training.model import Model
 from localgcl.training.run import RunFolder

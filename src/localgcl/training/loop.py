@@ -52,7 +52,7 @@ def train(
     rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
     started = time.perf_counter() - progress.seconds
     method.train()
-    bar = tqdm(total=training.steps, initial=progress.step, unit="step", disable=not progress_bar, leave=False)
+    bar = tqdm(total=training.steps, initial=progress.step, unit="step", disable=None if progress_bar else True, leave=False)
     try:
         for step in range(progress.step, training.steps):
             terms = method.loss(batch, generator)

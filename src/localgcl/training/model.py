@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.config import Config
+from localgcl.devices import choose_device
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, Method
 from localgcl.preparation import ColumnStatistics, prepare
@@ -77,7 +78,7 @@ class Model:
             model.method.load_state_dict(groups["method"])
         except RuntimeError as error:
             raise ValueError(f"{run.weights} does not fit {Path(run.config_file).name} beside it: {error}") from error
-        model.method.to(device)
+        model.method.to(choose_device(device))
         model.step = int(metadata["step"])
         model.history = run.read_metrics()
         return model
