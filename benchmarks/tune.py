@@ -110,9 +110,7 @@ def main() -> None:
     for dataset in options.datasets:
         best = sorted((row for row in rows if row["dataset"] == dataset), key=lambda row: -float(row["validation"]))
         for row in best[:5]:
-            print(
-                f"{dataset:10} {float(row['validation']):6.2f} ± {float(row['deviation']):.2f}  #{row['trial']} {row['settings']}"
-            )
+            print(f"{dataset:10} {row['validation']} ± {row['deviation']}  #{row['trial']} {row['settings']}")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-# torch announces on first use that sparse CSR tensors are "beta"; the little we use of them (storage and matrix
-# product) is tested here, and a user can do nothing about the notice.
+# torch announces on first use that sparse CSR tensors are "beta" and that it does not check them; the little we use of
+# them (storage and matrix product) is tested here, and a user can do nothing about the notices.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled", category=UserWarning)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -369,8 +370,12 @@ def _positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
     array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
     if 0 in array.shape:
         return torch.zeros(0, dtype=torch.int64)
-    kinds = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-    if array.dtype not in kinds if isinstance(array, Tensor) else array.dtype.kind not in "iu":
+    kind = array.dtype
+    if isinstance(kind, torch.dtype):
+        integers = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    else:
+        integers = kind.kind in "iu"
+    if not integers:
         raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
     return torch.as_tensor(array).long().flatten()
 

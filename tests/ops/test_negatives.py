@@ -16,7 +16,6 @@ from tests.references import local as reference
 from tests.references.graphs import random_rows
 
 N, DIM, TAU = 23, 6, 0.5
-CHUNKS = [1, 7, N]
 
 
 def _identity(vector: Tensor) -> Tensor:
@@ -36,13 +35,13 @@ def _draw(name: str, dtype: torch.dtype = torch.float64, num_features: int = 256
     return MAPS[name](num_features).draw(DIM, tau, generator=torch.Generator().manual_seed(5), dtype=dtype)
 
 
-def _dense_kernel(z: Tensor, alive: Tensor, draw: Draw) -> Tensor:
-    floor = float(draw.floor(alive.sum()))
-    return reference.negative_kernel(draw.psi(z[alive]), floor, offset=0.0)
+def _dense_kernel(z: Tensor, alive: Tensor, name: str, draw: Draw, tau: float = TAU) -> Tensor:
+    floor = reference.positive_floor if name == "positive" else reference.fourier_floor
+    return reference.negative_kernel(draw.psi(z[alive]), floor(int(alive.sum()), tau), offset=0.0)
 
 
 def _relative(a: Tensor, b: Tensor) -> float:
-    return float((a.double() - b.double()).norm() / b.double().norm())
+    return float(((a.double() - b.double()).norm() / b.double().norm()).detach())
 
 
 Pair = tuple[Callable[[Tensor, int | None], LogSums], Callable[[Tensor], Tensor]]
@@ -55,14 +54,14 @@ def _pair(name: str, alive: Tensor, dtype: torch.dtype) -> Pair:
     draw, wide = _draw(name, dtype), _draw(name)
     return (
         lambda z, chunk: kernel_log_sums(z, alive, draw, _identity, chunk=chunk),
-        lambda z: _dense_kernel(z, alive, wide),
+        lambda z: _dense_kernel(z, alive, name, wide),
     )
 
 
 TERMS = ["exact", *MAPS]
 
 
-@pytest.mark.parametrize("chunk", [*CHUNKS, None])
+@pytest.mark.parametrize("chunk", [1, 7, N, None])
 @pytest.mark.parametrize("name", TERMS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_value_and_gradient_equal_dense(name: str, chunk: int | None, dtype: torch.dtype) -> None:
@@ -83,12 +82,11 @@ def test_value_and_gradient_equal_dense(name: str, chunk: int | None, dtype: tor
     assert int(sums.clamped) == 0
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
 @pytest.mark.parametrize("name", TERMS)
-def test_gradcheck(name: str, chunk: int) -> None:
+def test_gradcheck(name: str) -> None:
     z, alive = _problem()
     term, _ = _pair(name, alive[:9], torch.float64)
-    assert torch.autograd.gradcheck(lambda z: term(z, chunk).total, z[:9].clone().requires_grad_())
+    assert torch.autograd.gradcheck(lambda z: term(z, 4).total, z[:9].clone().requires_grad_())
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -111,7 +109,7 @@ def test_nobody_alive(name: str) -> None:
     term, _ = _pair(name, alive, torch.float64)
     sums = term(z, 2)
     (grad,) = torch.autograd.grad(sums.total, z)
-    assert float(sums.total) == 0
+    assert sums.total.item() == 0
     assert (grad == 0).all()
 
 
@@ -136,7 +134,7 @@ def test_clamped_rows() -> None:
     psi = draw.psi(u)
     low = psi @ psi.sum(0) < reference.fourier_floor(len(u), 0.1)
     assert 0 < int(low.sum()) < len(u)
-    expected = _dense_kernel(z, alive, draw)
+    expected = _dense_kernel(z, alive, "rff", draw, 0.1)
     z.requires_grad_()
     sums = kernel_log_sums(z, alive, draw, _identity, chunk=7)
     assert int(sums.clamped) == int(low.sum())

@@ -65,6 +65,11 @@ def fourier_floor(num_nodes: int, tau: float) -> float:
     return 1 + (num_nodes - 1) * math.exp(-2 / tau)
 
 
+def positive_floor(num_nodes: int, tau: float) -> float:
+    """The same bound for e^(u_i.u_k/tau) itself: e^(1/tau) at the node, at least e^(-1/tau) elsewhere."""
+    return math.exp(1 / tau) + (num_nodes - 1) * math.exp(-1 / tau)
+
+
 def local_loss(
     z: Tensor,
     graph: Graph,

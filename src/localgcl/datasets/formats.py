@@ -43,10 +43,19 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def edge_table(path: Path, kind: str) -> Any:
-    """A table with the columns source and target, so named; other columns keep their names, in lower case."""
-    table = _read_parquet(path) if kind == ".parquet" else _read_edge_csv(path, kind)
-    return table.rename_columns([name.strip().lower() for name in table.column_names])
+def edge_columns(path: Path, kind: str) -> dict[str, Any]:
+    """The columns of a table of edges by name, in lower case; source and target are among them."""
+    if kind == ".parquet":
+        table = _read_parquet(path)
+        _check_edge_columns(table.column_names, path)
+    else:
+        header = _first_row(path, kind)
+        bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
+        header = ["source", "target"] if bare else header
+        _check_edge_columns(header, path)
+        table = _read_csv(path, kind, header, [pa.string()] * len(header), skip=0 if bare else 1)
+    names = [name.strip().lower() for name in table.column_names]
+    return dict(zip(names, table.columns, strict=True))
 
 
 def id_table(path: Path, kind: str, value_type: Any) -> Any:
@@ -56,7 +65,7 @@ def id_table(path: Path, kind: str, value_type: Any) -> Any:
     header = _first_row(path, kind)
     if _looks_like_data(header):
         raise ValueError(f"{path}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
-    return _read_csv(path, kind, header, [pa.string(), *[value_type] * (len(header) - 1)])
+    return _read_csv(path, kind, header, [pa.string(), *[value_type] * (len(header) - 1)], skip=1)
 
 
 def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -64,19 +73,119 @@ def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
 
     A file that holds just one thing, an NPY array or a scipy sparse matrix, gives it the first of the wanted names.
     """
+    if kind == ".npy" and zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is an NPZ archive; rename it to end in .npz")
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return {wanted[0]: loaded}
-        with loaded:
-            names = list(loaded.files)
-            if kind == ".npz" and {"format", "shape"} <= set(names):
+        with loaded as archive:
+            names = list(archive.files)
+            if "format" in names and "shape" in names:
                 return {wanted[0]: sp.csr_array(sp.load_npz(path))}
-            found = {name: loaded[name] for name in wanted if name in names} if kind == ".npz" else {}
+            found = {name: archive[name] for name in wanted if name in names}
     except _BROKEN as error:
         raise _unreadable(path, error) from error
-    if kind == ".npy":
-        raise ValueError(f"{path} is an NPZ archive; rename it to end in .npz")
     if not found:
         raise ValueError(f"{path} has the arrays {listed(names)}; it needs {' or '.join(wanted)}, or a scipy sparse matrix")
     return found
+
+
+def listed(names: Sequence[str]) -> str:
+    """At most six names, quoted."""
+    shown = ", ".join(repr(name) for name in names[:6])
+    return shown if len(names) <= 6 else f"{shown}... ({len(names)} in all)"
+
+
+def _check_edge_columns(columns: Sequence[str], path: Path) -> None:
+    if not {"source", "target"} <= {column.strip().lower() for column in columns}:
+        raise ValueError(
+            f"{path} has the columns {listed(columns)}; edges need the columns 'source' and 'target': "
+            "rename them, or add the header line source,target"
+        )
+
+
+def _looks_like_data(row: Sequence[str]) -> bool:
+    """Whether a would-be header is numbers; 'id,0,1,2' or ',0,1,2', as pandas writes it, is still a header."""
+    numbers = [re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", cell) is not None for cell in row]
+    counted = [cell.strip() for cell in row[1:]] in ([str(i + start) for i in range(len(row) - 1)] for start in (0, 1))
+    return len(row) > 1 and all(numbers[1:]) and (numbers[0] or not counted)
+
+
+def _first_row(path: Path, kind: str) -> list[str]:
+    try:
+        with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
+            line = file.readline(_LONGEST_ROW).decode("utf-8-sig")
+        row = next(csv.reader([line], delimiter="\t" if kind.startswith(".tsv") else ","), [])
+    except (*_BROKEN, csv.Error) as error:
+        raise _unreadable(path, error) from error
+    if not row:
+        raise ValueError(f"{path} starts with an empty line; its first line must name the columns")
+    return [cell.strip() for cell in row]
+
+
+def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any], *, skip: int) -> Any:
+    # Columns go by position, since headers may repeat a name; ids stay text until all files are known, lest pyarrow
+    # reads "007" as 7 or a long id as a rounded double.
+    columns = [str(i) for i in range(len(header))]
+    convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(columns, types, strict=True)), null_values=[""])
+    parse = pyarrow.csv.ParseOptions(delimiter="\t" if kind.startswith(".tsv") else ",")
+
+    def read(*, threads: bool) -> Any:
+        # A block must hold a whole row, and rows of features can be long.
+        options = pyarrow.csv.ReadOptions(column_names=columns, skip_rows=skip, use_threads=threads, block_size=_LONGEST_ROW)
+        return pyarrow.csv.read_csv(path, read_options=options, parse_options=parse, convert_options=convert)
+
+    try:
+        table = read(threads=True)
+    except (pa.ArrowInvalid, OSError):
+        try:
+            table = read(threads=False)  # only one thread counts lines, for the message
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _bad_cell(path, header, error) from error
+    if table.num_rows == 0:
+        raise ValueError(f"{path} has a header but no rows; write it again")
+    trimmed = [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in table.columns]
+    return pa.table(trimmed, names=list(header))
+
+
+def _bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
+    """pyarrow's complaint about a CSV file in terms of lines and column names."""
+    ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+    if ragged:
+        line, expected, got = ragged.groups()
+        return ValueError(f"{path}, line {line}: {got} cells where there should be {expected}; mend or drop the line")
+    cell = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)", str(error))
+    if cell:
+        column, line, kind, reason = cell.groups()
+        advice = "save the file as UTF-8" if kind == "string" else "features are numbers: encode or drop the column"
+        return ValueError(f"{path}, line {line}, column {header[int(column)]!r}: {reason}; {advice}")
+    return _unreadable(path, error)
+
+
+def _read_parquet(path: Path) -> Any:
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pa.ArrowException, *_BROKEN) as error:
+        raise _unreadable(path, error) from error
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise ValueError(f"{path} has no rows; write it again")
+    return table
+
+
+def _index_first(table: Any) -> Any:
+    """Puts the index of a pandas frame, which Parquet keeps last, first; an unnamed one of integers is a mere counter."""
+    for level in reversed((table.schema.pandas_metadata or {}).get("index_columns", [])):
+        if isinstance(level, str):
+            name, column, table = level, table.column(level), table.drop_columns([level])
+            counter = name.startswith("__index_level_") and pa.types.is_integer(column.type)
+        else:  # a range, of which pandas keeps only the limits
+            name, column = level["name"], pa.array(range(level["start"], level["stop"], level["step"]))
+            counter = name is None
+        table = table if counter else table.add_column(0, name, column)
+    return table
+
+
+def _unreadable(path: Path, error: BaseException) -> ValueError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+    return ValueError(f"{path} cannot be read, it may be truncated or of another format ({reason}); write it again")

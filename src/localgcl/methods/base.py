@@ -53,7 +53,7 @@ class Method(nn.Module, abc.ABC):
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         """Embeddings of the nodes of a prepared graph, seen in training or not."""
 
-    def watch(self, values: dict[str, float]) -> None:
+    def watch(self, values: dict[str, Any]) -> None:
         """Raises ValueError when the logged terms show that training cannot be trusted."""
 
     def after_step(self, step: int) -> None:

@@ -1,7 +1,7 @@
 """Local-GCL: encode once, pull neighbours together, push all nodes apart. Nothing else is trained, sampled or augmented."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -81,7 +81,7 @@ class LocalGCL(Method):
         fixed_seed = self.seed if options.frequencies == "fixed" else None
         return MAPS[name](options.num_features, fixed_seed, options.frequency_law)
 
-    def watch(self, values: dict[str, float]) -> None:
+    def watch(self, values: dict[str, Any]) -> None:
         if values["clamped"] > self.options.max_clamped:
             raise ValueError(clamp_message(values["clamped"], self.options.temperature))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from localgcl._version import __version__
 from localgcl.config import TrainingOptions
 
 
@@ -36,12 +37,12 @@ def reproducible(training: TrainingOptions) -> Iterator[None]:
 
 def describe() -> dict[str, Any]:
     """Date, versions, hardware, threads and the commit of a source checkout: what a figure needs beside it."""
-    packages = ("localgcl", "torch", "numpy", "scipy", "scikit-learn")
+    packages = ("torch", "numpy", "scipy", "scikit-learn")
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in packages},
+        "packages": {"localgcl": __version__} | {name: version(name) for name in packages},
         "processor": _processor(),
         "cores": os.cpu_count(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
