@@ -285,6 +285,10 @@ def test_tables_match_numbers_with_their_text() -> None:
     edges = pd.DataFrame({"source": [1, 20], "target": [20, 1]})
     features = pd.DataFrame({"id": ["20", "1", "x"], "f": [0.0, 1.0, 2.0]})
     assert edge_set(as_graph(edges, x=features)) == [("1", "20"), ("20", "1")]
+    labelled = as_graph(edges, x=features.assign(id=[20, 1, 3]), y=pd.DataFrame({"id": ["1"], "y": [4]}))
+    assert labelled.node_ids.tolist() == [20, 1, 3]  # the features say what the nodes are called
+    assert labelled.y is not None
+    assert labelled.y.tolist() == [-1, 4, -1]
 
 
 def test_tables_without_features_have_all_ids_sorted() -> None:
@@ -296,9 +300,16 @@ def test_tables_without_features_have_all_ids_sorted() -> None:
     assert graph.y.tolist() == [2, -1, -1, -1]
 
 
-def test_tables_of_edges_with_an_array_of_features() -> None:
-    graph = as_graph(pd.DataFrame({"source": [0], "target": [3]}), x=X)
+@pytest.mark.parametrize("make", [np.array, torch.tensor, sp.csr_array])
+def test_tables_of_edges_with_an_array_of_features(make: Any) -> None:
+    graph = as_graph(pd.DataFrame({"source": [0], "target": [3]}), x=make(X))
     assert edge_set(graph) == [(0, 3)]
+
+
+def test_one_feature_in_a_series_goes_by_its_index() -> None:
+    graph = as_graph(pd.DataFrame({"source": [7], "target": [5]}), x=pd.Series([1.0, 2.0], index=[5, 7]))
+    assert graph.node_ids.tolist() == [5, 7]
+    assert graph.x.tolist() == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize(
@@ -319,6 +330,9 @@ def test_tables_of_edges_with_an_array_of_features() -> None:
         (EDGES, FEATURES, pd.DataFrame({"id": ["a", "b"], "y": [1, None]}), "label in data row 2 is empty"),
         (EDGES, FEATURES, FEATURES, "columns 'id', 'f', 'g'; it needs two, id and label"),
         (EDGES.assign(source=pd.Series(["a", None])), FEATURES, None, "source column: the node id in data row 2 is empty"),
+        (EDGES.assign(source=pd.array(["a", None], dtype="string")), FEATURES, None, "the node id in data row 2 is empty"),
+        (EDGES.assign(source=True), FEATURES, None, "node ids are of type bool"),
+        (EDGES.assign(source=1e300), FEATURES, None, r"node id 1e\+300 is no integer"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(edges: Any, x: Any, y: Any, message: str) -> None:
@@ -354,6 +368,14 @@ SQUARE = sp.csr_array(np.eye(4))
 def test_what_is_not_a_graph_is_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         as_graph(*arguments)
+
+
+def test_polars_is_refused_with_a_way_out() -> None:
+    frame = type("DataFrame", (), {"__module__": "polars.dataframe.frame"})()
+    with pytest.raises(TypeError, match=r"the table of edges is a polars DataFrame.*\.to_arrow\(\)"):
+        as_graph(frame)
+    with pytest.raises(TypeError, match=r"x is a polars DataFrame.*\.to_arrow\(\)"):
+        as_graph(EDGES, x=frame)
 
 
 def test_ids_beside_a_table_of_edges_are_refused() -> None:

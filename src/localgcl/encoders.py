@@ -117,7 +117,7 @@ class GCN(_Encoder):
         assert inputs.adjacency is not None
         if first and inputs.propagated:
             return _linear(layer, h)
-        return spmm(inputs.adjacency, _product(layer, h)) + layer.bias
+        return _spmm(inputs.adjacency, _product(layer, h)) + layer.bias
 
 
 class MLP(_Encoder):
@@ -156,8 +156,14 @@ def _propagate_once(adjacency: SparseMatrix, x: Tensor) -> Tensor:
 
 def _product(layer: nn.Linear, h: Tensor | SparseMatrix) -> Tensor:
     """h W, without the bias."""
-    return spmm(h, layer.weight.T) if isinstance(h, SparseMatrix) else nn.functional.linear(h, layer.weight)
+    return _spmm(h, layer.weight.T) if isinstance(h, SparseMatrix) else nn.functional.linear(h, layer.weight)
 
 
 def _linear(layer: nn.Linear, h: Tensor | SparseMatrix) -> Tensor:
-    return spmm(h, layer.weight.T) + layer.bias if isinstance(h, SparseMatrix) else layer(h)
+    return _spmm(h, layer.weight.T) + layer.bias if isinstance(h, SparseMatrix) else layer(h)
+
+
+def _spmm(matrix: SparseMatrix, x: Tensor) -> Tensor:
+    """matrix @ x in single precision: under autocast torch would ask for a sparse product in bfloat16, and there is none."""
+    with torch.autocast(x.device.type, enabled=False):
+        return spmm(matrix, x)

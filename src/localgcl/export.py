@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from localgcl.atomic import replacing
+
 Array = NDArray[Any]
+
+_ROWS_AT_ONCE = 4096  # text takes some 30 times the room of the numbers
 
 
 def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None, *, overwrite: bool = False) -> None:
@@ -50,18 +54,12 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
         raise ValueError(f"{path} is a folder; name a file")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True to replace it")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with replacing(path) as temporary, temporary.open("wb") as file:
             write(file, matrix, ids)
-            file.flush()
-            os.fsync(file.fileno())  # a disk may report that it is full only now
-        temporary.replace(path)
     except OSError as error:
         reason = f"could not write the embeddings: {error.strerror or error}"
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
@@ -113,12 +111,10 @@ def _write_word2vec(file: BinaryIO, matrix: Array, ids: Array) -> None:
         raise ValueError(f"node id {wrong!r} is empty or has a space, which ends a word in word2vec text; use .parquet or .csv")
     file.write(f"{matrix.shape[0]} {matrix.shape[1]}\n".encode())
     for start in range(0, len(names), _ROWS_AT_ONCE):
-        rows = matrix[start : start + _ROWS_AT_ONCE].astype(str).tolist()  # the shortest digits that give back the float32
-        lines = (" ".join([name, *row]) for name, row in zip(names[start:], rows, strict=False))
+        block = slice(start, start + _ROWS_AT_ONCE)
+        rows = matrix[block].astype(str).tolist()  # the shortest digits that give back the float32
+        lines = (" ".join([name, *row]) for name, row in zip(names[block], rows, strict=True))
         file.write("".join(f"{line}\n" for line in lines).encode())
-
-
-_ROWS_AT_ONCE = 4096  # text takes some 30 times the room of the numbers
 
 
 def _write_faiss(file: BinaryIO, matrix: Array, ids: Array) -> None:

@@ -128,9 +128,18 @@ def test_features_by_position(tmp_path: Path) -> None:
         np.testing.assert_array_equal(graph.x.to_dense().numpy(), X)
 
 
+def test_features_of_a_frame_whose_index_is_a_named_range(tmp_path: Path) -> None:
+    index = pd.RangeIndex(10, 50, 10, name="id")
+    pd.DataFrame(X, index=index, columns=["f", "g"]).to_parquet(tmp_path / "x.parquet")  # of a range, only limits are written
+    graph = read_graph(put(tmp_path / "e.csv", "10,20\n"), features=tmp_path / "x.parquet")
+    assert graph.node_ids.tolist() == [10, 20, 30, 40]
+    np.testing.assert_array_equal(graph.x.numpy(), X)
+
+
 LABEL_FILES: dict[str, Callable[[Path], object]] = {
     "y.csv": lambda path: put(path, "node,class\nb,2\nc,0\n"),
     "fractions of nothing.csv": lambda path: put(path, "node,class\nb,2.0\nc,0.0\n"),
+    "pandas.csv": lambda path: pd.Series([2, 0], index=["b", "c"]).to_csv(path),
     "y.tsv": lambda path: put(path, "node\tclass\nc\t0\nb\t2\ne\t-1\n"),
     "y.parquet": lambda path: pd.DataFrame({"id": ["b", "c"], "y": np.array([2, 0], dtype=np.uint8)}).to_parquet(path),
     "text.parquet": lambda path: pd.DataFrame({"id": ["b", "c"], "y": ["2", "0"]}).to_parquet(path),
@@ -365,7 +374,9 @@ BAD_LABELS: list[tuple[str, str | bytes, str]] = [
     ("y.csv", "id,label\n,0\n", "the node id in data row 1 is empty"),
     ("y.csv", "id,label\n", "has a header but no rows"),
     ("y.csv", "id,label,more\na,1,2\n", "has the columns 'id', 'label', 'more'; labels need two"),
+    ("y.csv", "id,label\na,1e30\n", "the label of node 'a' is '1e30'"),
     ("y.csv", "5,3\n6,1\n", "looks like data"),
+    ("y.csv", "a,0\nb,1\n", r"the first row \('a', '0'\) looks like data"),
     ("y.parquet", frame(id=["a", "b"], y=[0.5, 1.0]), "the label of node 'a' is 0.5"),
     ("y.parquet", frame(id=["a", "b"], y=[0, None]), "the label of node 'b' is empty"),
     ("y.npy", saved(np.save, np.array([0, 1])), "has 2 labels for 4 nodes; give one per node"),

@@ -18,7 +18,7 @@ def labelled(n: int = 120, **others: Any) -> tuple[Any, Graph]:
 
 def with_nan(z: Any) -> Any:
     z = z.copy()
-    z[7, 2] = np.nan
+    z[7, 0] = np.nan  # the first entry of its row: an off-by-one would name another
     return z
 
 

@@ -147,7 +147,9 @@ def test_clamped_rows() -> None:
 class _LargestBlock(TorchDispatchMode):
     """Records the largest storage, in numbers, that any operation hands out (a view counts as what it is a view of)."""
 
-    numbers = 0
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.numbers = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def test_values_row_by_row(name: str) -> None:
     values = random_rows(graph.num_edges, 1)[:, 0]
     rows = _rows(values, graph)
     # float64, a handful of terms a row.
-    close = {"rtol": 1e-12, "atol": 1e-12}
+    close: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12}
     expected = torch.stack([row.sum() for row in rows])
     torch.testing.assert_close(segment_sum(values, graph), expected, **close)
     expected = torch.stack([row.logsumexp(0) if len(row) else torch.tensor(-INF).double() for row in rows])

@@ -19,8 +19,7 @@ def adjacency(graph: Graph, *, include_self: bool = False) -> Tensor:
 def unit_rows(z: Tensor) -> Tensor:
     """Rows with a direction, at unit length; rows of zeros are left out."""
     z = z.double()
-    z = z[z.norm(dim=1) > 0]
-    return z / z.norm(dim=1, keepdim=True)
+    return torch.nn.functional.normalize(z[z.norm(dim=1) > 0], dim=1)
 
 
 def positive_mean(u: Tensor, a: Tensor, tau: float) -> Tensor:

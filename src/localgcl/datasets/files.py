@@ -120,11 +120,7 @@ def _join(edges: _Edges, features: _Rows | None, labels: _Rows | None, name: str
 def _read_edges(path: Path) -> _Edges:
     kind = kind_of(path)
     if kind in TABLES:
-        columns = edge_columns(path, kind)
-        if "weight" in columns:
-            _warn_of_weights(columns["weight"].unique().to_pylist(), path)
-        source, target = (parsed(as_ids(columns[end], f"{path}, {end}")) for end in ("source", "target"))
-        return _Edges(path, source, target)
+        return _table_edges(path, edge_columns(path, kind))
     arrays = read_arrays(path, kind, ("edge_index", "source", "target"))
     if sp.issparse(arrays.get("edge_index")):
         return _adjacency_edges(path, arrays["edge_index"])
@@ -132,6 +128,13 @@ def _read_edges(path: Path) -> _Edges:
     if len(source) != len(target) or len(source) == 0:
         raise ValueError(f"{path} has {len(source)} sources and {len(target)} targets; give one of each per edge")
     source, target = (parsed(as_ids(np.ascontiguousarray(ends), str(path))) for ends in (source, target))
+    return _Edges(path, source, target)
+
+
+def _table_edges(path: Path, columns: dict[str, Any]) -> _Edges:
+    if "weight" in columns:
+        _warn_of_weights(columns["weight"].unique().to_pylist(), path)
+    source, target = (parsed(as_ids(columns[end], f"{path}, {end}")) for end in ("source", "target"))
     return _Edges(path, source, target)
 
 
@@ -160,7 +163,7 @@ def _adjacency_edges(path: Path, matrix: Any) -> _Edges:
 
 def _warn_of_weights(distinct: Iterable[Any], path: Path) -> None:
     if not {str(weight) for weight in distinct} <= {"1", "1.0", "True"}:  # CSV cells are text
-        warnings.warn(f"{path}: edge weights are ignored; all edges count alike", LocalGCLWarning, stacklevel=4)
+        warnings.warn(f"{path}: edge weights are ignored; all edges count alike", LocalGCLWarning, stacklevel=5)
 
 
 def _read_features(path: Path) -> _Rows:
@@ -232,7 +235,7 @@ def _matrix(table: Any, ids: Ids, path: Path) -> Array:
 
 
 def _check_finite(x: Any, ids: Ids | None, path: Path) -> None:
-    if sp.issparse(x):
+    if isinstance(x, sp.csr_array):
         entries: Any = x.tocoo()
         wrong = entries.coords[0][~np.isfinite(entries.data)]
     else:

@@ -26,6 +26,8 @@ _KNOWN = (*TABLES, ".npy", ".npz")
 _BROKEN = (OSError, EOFError, KeyError, MemoryError, SyntaxError, UnicodeError, ValueError, zipfile.BadZipFile, zlib.error)
 """What numpy, scipy, gzip and pyarrow raise for a truncated or corrupt file (pyarrow's errors are OSError or ValueError)."""
 
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # what tells a short header from a row of data
 _LONGEST_ROW = 1 << 24  # bytes of a row of a CSV file
 
 
@@ -107,9 +109,12 @@ def _check_edge_columns(columns: Sequence[str], path: Path) -> None:
 
 def _looks_like_data(row: Sequence[str]) -> bool:
     """Whether a would-be header is numbers; 'id,0,1,2' or ',0,1,2', as pandas writes it, is still a header."""
-    numbers = [re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", cell) is not None for cell in row]
-    counted = [cell.strip() for cell in row[1:]] in ([str(i + start) for i in range(len(row) - 1)] for start in (0, 1))
-    return len(row) > 1 and all(numbers[1:]) and (numbers[0] or not counted)
+    first, *others = row
+    if not others or not all(_NUMBER.fullmatch(cell) for cell in others):
+        return False
+    counted = any(others == [str(i + start) for i in range(len(others))] for start in (0, 1))
+    # 'ann,0' is a node and its label, but three numbers that count are hardly features.
+    return not counted or _NUMBER.fullmatch(first) is not None or (len(others) < 3 and first.lower() not in _ID_NAMES)
 
 
 def _first_row(path: Path, kind: str) -> list[str]:

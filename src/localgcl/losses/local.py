@@ -119,8 +119,8 @@ def unit_rows(z: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Bool[Tenso
     """Rows scaled to unit length (in float32 at least), and which rows have a direction at all."""
     wide = z.float() if z.dtype in (torch.bfloat16, torch.float16) else z
     norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
-    # Below this the squares underflow and the direction is noise.
-    alive = norms > torch.finfo(wide.dtype).tiny ** 0.5
+    # Below this the squares underflow and the direction is noise. NaN is not below: it stays in, to be seen in the loss.
+    alive = ~(norms <= torch.finfo(wide.dtype).tiny ** 0.5)
     return torch.where(alive, wide / torch.where(alive, norms, 1.0), 0.0), alive[:, 0]
 
 
