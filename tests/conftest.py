@@ -9,7 +9,8 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
-install_import_hook("localgcl", "beartype.beartype")
+# is_pep484_tower: an int is accepted where a float is declared, as type checkers do.
+install_import_hook("localgcl", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores: threads of one that wait for threads of another cost more than they bring.

@@ -147,6 +147,16 @@ def test_orthogonal_frequencies_are_orthogonal_in_blocks_with_chi_lengths() -> N
     assert abs(squares.var() / (2 * dim) - 1) < 0.12
 
 
+def test_orthogonal_directions_favour_no_side() -> None:
+    """QR routines fix the sign of each direction's own coordinate; undone, it is positive half of the time."""
+    generator = _seed(0)
+    draws = [OrthogonalFourier(4).draw(4, 1.0, generator=generator, dtype=torch.float64) for _ in range(200)]
+    frequencies = [draw.project(torch.eye(4, dtype=torch.float64)) for draw in draws]  # type: ignore[attr-defined]  # as above
+    own = torch.stack([each.diagonal() for each in frequencies])
+    # The share of 200 coin throws has deviation .035: four of them.
+    assert ((own > 0).double().mean(0) - 0.5).abs().max() < 0.14
+
+
 @pytest.mark.parametrize("dim", [4, 100, 128])
 def test_structured_rows_are_orthogonal_with_one_length(dim: int) -> None:
     tau, size = 0.5, 1 << (dim - 1).bit_length()

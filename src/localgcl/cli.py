@@ -153,9 +153,7 @@ def embed(arguments: list[str]) -> None:
     """localgcl embed"""
     parser = _parser("embed", "Embed the nodes of a graph with a trained run. Nodes and edges may be new to it.")
     parser.add_argument("run", metavar="RUN", help="run folder of localgcl train")
-    parser.add_argument(
-        "graph", nargs="?", metavar="GRAPH", help="data set or edge file (default: the graph of the run)"
-    )
+    parser.add_argument("graph", nargs="?", metavar="GRAPH", help="data set or edge file (default: the graph of the run)")
     parser.add_argument("--features", metavar="F", help="feature file that goes with an edge file")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=".npy, .parquet, .csv, .tsv, .txt or .faiss")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -192,9 +190,7 @@ def evaluate(arguments: list[str]) -> None:
     parser.add_argument("what", nargs="+", metavar="RUN|FILE", help="run folders, or one table of embeddings")
     parser.add_argument("--labels", metavar="F", help="label file for a table of embeddings (first column the node id)")
     parser.add_argument("--protocol", default="linear", metavar="P", help="linear, sklearn, knn, kmeans... (default: linear)")
-    parser.add_argument(
-        "--splits", type=int, metavar="N", help="random 10/10/80 splits where none are given (default: 20)"
-    )
+    parser.add_argument("--splits", type=int, metavar="N", help="random 10/10/80 splits where none are given (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of random splits and classifiers (default: 0)")
     parser.add_argument("--no-baselines", action="store_true", help="leave out random-init and raw-features")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")

@@ -7,6 +7,7 @@ names are unique across groups, so a recipe, a config.toml and a command line ar
 import dataclasses
 import difflib
 import math
+import numbers
 import os
 import tomllib
 import types
@@ -33,9 +34,10 @@ class Checked:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            check(field, getattr(self, field.name))
-            if field.type is float:  # 1 is as good as 1.0 to give, but what is kept has the type that is declared
-                object.__setattr__(self, field.name, float(getattr(self, field.name)))
+            value = plain(getattr(self, field.name))
+            check(field, value)
+            # 1 is as good as 1.0 to give, but what is kept has the type that is declared.
+            object.__setattr__(self, field.name, float(value) if field.type is float else value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +114,13 @@ class Config:
 
     def replace(self, **values: Any) -> "Config":
         return Config.build(self.method, type(self.options), {**self.flat(), **values})
+
+
+def plain(value: Any) -> Any:
+    """Python's own number for a numpy scalar, which is what a scikit-learn parameter grid hands over."""
+    if isinstance(value, numbers.Number) and hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def choices(kind: Any) -> tuple[Any, ...]:

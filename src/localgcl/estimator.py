@@ -1,10 +1,10 @@
 """scikit-learn estimators: fit on a graph, transform any graph with the same feature columns."""
 
 import os
-from typing import Any, Self
+from typing import Any, TypeVar
 
-import numpy as np
 from jaxtyping import Float
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,8 @@ from localgcl.methods import configure
 from localgcl.recipes import recipe, settings_for
 from localgcl.training import Callback, Model, fit
 
-Array = np.ndarray[Any, Any]
+Array = NDArray[Any]
+Estimator = TypeVar("Estimator", bound="_GraphTransformer")
 
 
 class _GraphTransformer(TransformerMixin, BaseEstimator):
@@ -33,7 +34,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
         given = {name: value for name, value in asked.items() if value is not None}
         return configure(method, {**settings_for(method, graph).values, **given})
 
-    def fit(self, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Self:  # noqa: ARG002
+    def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used."""
         graph = as_graph(X)
         self.model_ = fit(graph, self._config(graph), callbacks=callbacks, progress_bar=bool(getattr(self, "verbose", False)))
@@ -58,7 +59,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
         self.model_.save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> Self:
+    def load(cls: type[Estimator], path: str | os.PathLike[str], device: str = "cpu") -> Estimator:
         """The fitted estimator of a run folder, whether `save` or `localgcl train` wrote it."""
         model = Model.load(path, device)
         estimator = cls._of(model.config)
@@ -67,7 +68,8 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
         return estimator
 
     @classmethod
-    def _of(cls, config: Config) -> Self:
+    def _of(cls: type[Estimator], config: Config) -> Estimator:
+        """An unfitted estimator with the settings of `config`."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -162,7 +164,7 @@ class LocalGCL(_GraphTransformer):
         self.verbose = verbose
 
     @classmethod
-    def from_recipe(cls, dataset: str, **changes: Any) -> Self:
+    def from_recipe(cls, dataset: str, **changes: Any) -> "LocalGCL":
         """The settings of `localgcl train DATASET`, with `changes`."""
         settings = recipe("local-gcl", dataset)
         if settings is None:
@@ -175,7 +177,7 @@ class LocalGCL(_GraphTransformer):
         return "local-gcl", {**asked, "seed": asked.pop("random_state")}
 
     @classmethod
-    def _of(cls, config: Config) -> Self:
+    def _of(cls, config: Config) -> "LocalGCL":
         if config.method != "local-gcl":
             raise ValueError(f"this run was trained with {config.method!r}, not local-gcl; use Embedder.load")
         known = set(cls._get_param_names())
@@ -202,7 +204,7 @@ class Embedder(_GraphTransformer):
         """Parameters by name, options included: scikit-learn reads names off a signature, and **options hides them."""
         return {"method": self.method, "random_state": self.random_state, "verbose": self.verbose, **self.options}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> "Embedder":
         for name, value in params.items():
             if name in ("method", "random_state", "verbose"):
                 setattr(self, name, value)
@@ -214,6 +216,6 @@ class Embedder(_GraphTransformer):
         return self.method, {**self.options, "seed": self.random_state}
 
     @classmethod
-    def _of(cls, config: Config) -> Self:
+    def _of(cls, config: Config) -> "Embedder":
         settings = config.flat()
         return cls(config.method, random_state=settings.pop("seed"), **settings)

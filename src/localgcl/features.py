@@ -93,28 +93,33 @@ class _Dice:
 
 
 class Draw(abc.ABC):
-    """Drawn features: `psi`, and what turns a sum of psi-products into a sum of exp(x.y / tau)."""
+    """Drawn features of unit vectors, with psi(x).psi(y) ~ kappa(x, y) = exp(x.y / tau) / e^(1 / tau).
 
-    width: int
-    """Number of outputs of psi."""
-    offset: float
-    """log of the factor between psi(x).psi(y) and exp(x.y / tau)."""
+    Args:
+        width: Number of outputs of psi.
+        temperature: tau.
+        effective: The tau of the kernel that is estimated; another one only under the printed law.
+    """
+
+    def __init__(self, width: int, temperature: float, effective: float) -> None:
+        self.width, self.offset = width, 1 / temperature
+        # kappa >= e^(-2/tau) on the sphere, and a vector's kernel with itself is 1.
+        self._least = math.exp(-2 / effective)
 
     @abc.abstractmethod
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]: ...
 
-    @abc.abstractmethod
     def floor(self, num_nodes: Tensor) -> Tensor:
         """A true lower bound of the kernel sum over `num_nodes` unit vectors, one of them the anchor itself."""
+        return 1 + (num_nodes - 1) * self._least
 
 
 class _Fourier(Draw):
     """cos and sin of the projections; subclasses say how W^T z is computed."""
 
     def __init__(self, num_features: int, temperature: float, effective: float) -> None:
-        self.num_features, self.width, self.offset = num_features, 2 * num_features, 1 / temperature
-        # kappa >= e^(-2/tau) on the sphere, and the self-term is 1.
-        self._least = math.exp(-2 / effective)
+        super().__init__(2 * num_features, temperature, effective)
+        self.num_features = num_features
 
     @abc.abstractmethod
     def project(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n D"]:
@@ -123,9 +128,6 @@ class _Fourier(Draw):
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]:
         angles = self.project(z)
         return torch.cat([angles.cos(), angles.sin()], dim=1) / math.sqrt(self.num_features)
-
-    def floor(self, num_nodes: Tensor) -> Tensor:
-        return 1 + (num_nodes - 1) * self._least
 
 
 class _DenseFourier(_Fourier):
@@ -156,14 +158,11 @@ class _StructuredFourier(_Fourier):
 
 class _Positive(Draw):
     def __init__(self, frequencies: Float[Tensor, "d D"], temperature: float) -> None:
-        self.frequencies, self.width, self.offset = frequencies, frequencies.shape[1], 0.0
-        self._self, self._least, self._shift = math.exp(1 / temperature), math.exp(-1 / temperature), 0.5 / temperature
+        super().__init__(frequencies.shape[1], temperature, temperature)
+        self.frequencies = frequencies
 
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]:
-        return (z @ self.frequencies - self._shift).exp() / math.sqrt(self.width)
-
-    def floor(self, num_nodes: Tensor) -> Tensor:
-        return self._self + (num_nodes - 1) * self._least
+        return (z @ self.frequencies - self.offset).exp() / math.sqrt(self.width)
 
 
 class RandomFourier(FeatureMap):
@@ -209,9 +208,11 @@ class StructuredOrthogonal(FeatureMap):
 
 
 class PositiveRandom(FeatureMap):
-    r"""Positive features (Choromanski et al., 2021): $\psi(x) = e^{\omega^T x/\sqrt\tau - 1/(2\tau)}/\sqrt D$, D outputs.
+    r"""Positive features (Choromanski et al., 2021): $\psi(x) = e^{\omega^T x/\sqrt\tau - 1/\tau}/\sqrt D$, D outputs.
 
-    Estimates $e^{x^T y/\tau}$ itself, without bias and never below zero, with a variance that grows fast as tau falls.
+    On unit vectors $\psi(x)^T\psi(y)$ estimates $e^{(x^T y - 1)/\tau} = \kappa(x, y)$ without bias and never below zero, with
+    a variance that grows fast as tau falls. (Half the shift, $1/(2\tau)$, estimates $e^{x^T y/\tau}$ itself; the rest is the
+    constant that all maps here split off, so that small tau does not overflow.)
     """
 
     def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:

@@ -90,7 +90,9 @@ def test_a_loss_that_is_no_number_is_an_error(graph: Graph) -> None:
 
 def test_too_many_clamped_rows_are_an_error_unless_allowed(graph: Graph) -> None:
     hard = {"negatives": "rff", "num_features": 16, "temperature": 0.05}
-    with pytest.raises(ValueError, match=r"of the nodes had a negative term below its true lower bound.*num_features|raise either"):
+    with pytest.raises(
+        ValueError, match=r"of the nodes had a negative term below its true lower bound.*num_features|raise either"
+    ):
         fit(graph, config(**hard))
     allowed = fit(graph, config(max_clamped=1.0, **hard))
     assert allowed.history[0]["clamped"] > 0.01
