@@ -167,8 +167,8 @@ BAD_FILES: list[tuple[str, dict[str, str], str]] = [
         {"edges.csv": "source,target\np0,p0\n", "features.csv": "id,a\np0,1\n", "labels.csv": "id,l\np0,0\n"},
         "one node",
     ),
-    ("non-integer labels", {"labels.csv": "id,label\np0,1.5\n"}, "integers"),
-    ("text labels", {"labels.csv": "id,label\np0,cat\n"}, "integers"),
+    ("non-integer labels", {"labels.csv": "id,label\np0,1.5\n"}, "is '1.5', not a class number"),
+    ("text labels", {"labels.csv": "id,label\np0,cat\n"}, "is 'cat', not a class number"),
     ("empty file", {"edges.csv": ""}, "edges.csv"),
     ("ragged rows", {"edges.csv": "source,target\np0,p1\np2\n"}, "edges.csv"),
 ]

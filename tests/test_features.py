@@ -209,7 +209,7 @@ def test_positive_estimates_are_unbiased() -> None:
     # tau = 2: at small temperatures a few huge draws carry the mean and its standard error says nothing.
     cosines, tau = [-0.9, -0.3, 0.5, 1.0], 2.0
     mean, error = _mean(_estimates(PositiveRandom(32), _fan(8, *cosines), tau, draws=1500))
-    assert (np.abs(mean - np.exp(np.array(cosines) / tau)) < 4 * error).all()
+    assert (np.abs(mean - np.exp((np.array(cosines) - 1) / tau)) < 4 * error).all()
     assert error.max() < 0.05
 
 
@@ -272,8 +272,14 @@ def test_floor_and_offset() -> None:
     printed = RandomFourier(8, law="printed").draw(4, 0.5)
     assert float(printed.floor(n)) == pytest.approx(1 + 9 * math.exp(-1))  # the bound of the kernel it estimates
     positive = PositiveRandom(8).draw(4, 0.5)
-    assert float(positive.floor(n)) == pytest.approx(math.exp(2) + 9 * math.exp(-2))
-    assert positive.offset == 0.0
+    assert float(positive.floor(n)) == float(draw.floor(n))
+    assert positive.offset == draw.offset
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.001])
+def test_positive_features_do_not_overflow_at_tiny_temperatures(tau: float) -> None:
+    z = torch.nn.functional.normalize(torch.randn(5, 8, generator=torch.Generator().manual_seed(0)))
+    assert PositiveRandom(64).draw(8, tau, generator=torch.Generator().manual_seed(1)).psi(z).isfinite().all()
 
 
 # Wrong input

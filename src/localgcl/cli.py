@@ -126,12 +126,11 @@ def _train(
     else:
         source = Source(dataset, edges, features, labels)
         graph = source.read()
-        chosen = settings_for(method, graph)
+        chosen = settings_for(method, graph, source.dataset)
         config = configure(method, {**chosen.values, **settings})
         out = out or f"runs/{source.name}"
-        for reason in chosen.reasons:
-            say(reason)
-    say(repr(graph))
+        say(repr(graph))
+        say(chosen.reason)
     model = fit(
         graph, config, folder=out, source=source.to_dict(), resume=resume, warm_start=warm_start, progress_bar=not quiet
     )

@@ -11,7 +11,7 @@ from localgcl.config import Config
 from localgcl.datasets import random_splits
 from localgcl.datasets.files import read_embeddings, read_labels
 from localgcl.datasets.source import Source
-from localgcl.evaluation import Scores, evaluate
+from localgcl.evaluation import PRESETS, Scores, evaluate
 from localgcl.graph import Graph, Split
 from localgcl.methods import configure, find_method
 from localgcl.preparation import column_statistics, prepare
@@ -47,7 +47,7 @@ def compare_runs(
     rows: dict[str, list[Scores]] = {}
     for run in runs:
         alone = len(runs) == 1
-        splits = splits_of(graph, num_splits or (20 if alone else 1), seed if alone else run.config.training.seed)
+        splits = _splits(protocol, graph, num_splits or (20 if alone else 1), seed if alone else run.config.training.seed)
         for name, z in _rows(run, graph, baselines, device):
             rows.setdefault(name, []).append(evaluate(z, graph, splits, protocol=protocol, seed=seed, device=device))
     return {name: scores[0] if len(scores) == 1 else _over_runs(scores) for name, scores in rows.items()}
@@ -69,12 +69,17 @@ def score_table(
     known = np.full(len(z), -1, dtype=np.int64)
     known[positions] = y
     nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=known)
-    return evaluate(z, nodes, splits_of(nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
+    return evaluate(z, nodes, _splits(protocol, nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
 
 
 def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
     """The graph's own splits, else `num` random ones."""
     return graph.splits or random_splits(graph, num=num, seed=seed)
+
+
+def _splits(protocol: str, graph: Graph, num: int, seed: int) -> Sequence[Split] | None:
+    """None for a protocol that looks at all nodes at once."""
+    return splits_of(graph, num, seed) if protocol not in PRESETS or PRESETS[protocol].uses_splits else None
 
 
 def untrained(config: Config) -> Config:

@@ -1,5 +1,6 @@
 """scikit-learn estimators: fit on a graph, transform any graph with the same feature columns."""
 
+import logging
 import os
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from localgcl.methods import configure
 from localgcl.recipes import recipe, settings_for
 from localgcl.training import Callback, Model, fit
 
+_LOG = logging.getLogger("localgcl")
 Array = NDArray[Any]
 Estimator = TypeVar("Estimator", bound="_GraphTransformer")
 
@@ -32,7 +34,9 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
     def _config(self, graph: Graph) -> Config:
         method, asked = self._asked()
         given = {name: value for name, value in asked.items() if value is not None}
-        return configure(method, {**settings_for(method, graph).values, **given})
+        chosen = settings_for(method, graph)
+        _LOG.info(chosen.reason)
+        return configure(method, {**chosen.values, **given})
 
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used."""
@@ -82,8 +86,8 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
 class LocalGCL(_GraphTransformer):
     """Node embeddings by Localized Graph Contrastive Learning: neighbours attract, all nodes repel. No labels are used.
 
-    Settings left at None are chosen from the graph at `fit` (see `localgcl.recipes.settings_for`); `model_.config` tells
-    what was chosen. `LocalGCL.from_recipe("cora")` gives the settings of a benchmark.
+    Settings left at None are chosen from the graph at `fit` (see `localgcl.recipes.settings_for`); the logger "localgcl"
+    says why, and `model_.config` holds all of them. `LocalGCL.from_recipe("cora")` gives the settings of a benchmark.
 
     Args:
         dim: Embedding dimension d.
@@ -173,8 +177,9 @@ class LocalGCL(_GraphTransformer):
 
     def _asked(self) -> tuple[str, dict[str, Any]]:
         asked = self.get_params(deep=False)
+        asked["seed"] = asked.pop("random_state")
         asked.pop("verbose")
-        return "local-gcl", {**asked, "seed": asked.pop("random_state")}
+        return "local-gcl", asked
 
     @classmethod
     def _of(cls, config: Config) -> "LocalGCL":

@@ -112,10 +112,8 @@ def test_equals_reference_on_any_graph(edges: Edges, seed: int, positives: Any, 
     torch.testing.assert_close(grad, expected_grad, rtol=1e-8, atol=1e-8)
 
 
-def _kernel_reference(draw: Any, name: str, tau: float) -> Callable[[Tensor], Tensor]:
-    floor = reference.positive_floor if name == "positive" else reference.fourier_floor
-    offset = 0.0 if name == "positive" else 1 / tau
-    return lambda u: reference.negative_kernel(draw.psi(u), floor(len(u), tau), offset)
+def _kernel_reference(draw: Any, tau: float) -> Callable[[Tensor], Tensor]:
+    return lambda u: reference.negative_kernel(draw.psi(u), reference.kernel_floor(len(u), tau), 1 / tau)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -124,9 +122,7 @@ def test_kernelised_loss_equals_reference(name: Any) -> None:
     draw = MAPS[name](300).draw(5, tau, generator=_seed(4), dtype=torch.float64)
     options: dict[str, Any] = {"temperature": tau, "negatives": name, "num_features": 300}
     value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(4), **options), z)
-    expected, expected_grad = _grad(
-        lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, name, tau)), z
-    )
+    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, tau)), z)
     torch.testing.assert_close(value, expected, **CLOSE)
     torch.testing.assert_close(grad, expected_grad, **CLOSE)
 
@@ -261,7 +257,7 @@ def test_low_estimates_are_clamped_counted_and_announced(name: Any, tau: float) 
     graph, z = _ring(n), _unit(n, 24)
     draw = MAPS[name](count).draw(24, tau, generator=_seed(0), dtype=torch.float64)
     psi = draw.psi(z)
-    floor = (reference.positive_floor if name == "positive" else reference.fourier_floor)(n, tau)
+    floor = reference.kernel_floor(n, tau)
     share = float((psi @ psi.sum(0) < floor).double().mean())
     assert 0.1 < share < 1
     options: dict[str, Any] = {"temperature": tau, "negatives": name, "num_features": count}
@@ -269,14 +265,12 @@ def test_low_estimates_are_clamped_counted_and_announced(name: Any, tau: float) 
     assert float(terms.clamped) == pytest.approx(share)
     with pytest.warns(LocalGCLWarning, match=rf"{share:.1%} of the nodes .* clamped .* temperature {tau}"):
         value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z)
-    expected, expected_grad = _grad(
-        lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, name, tau)), z
-    )
+    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, tau)), z)
     assert grad.isfinite().all()
     torch.testing.assert_close(value, expected, **CLOSE)
     torch.testing.assert_close(grad, expected_grad, **CLOSE)
     # No row can fall below the bound, which for both kinds is log(e^(1/tau) + (N - 1) e^(-1/tau)).
-    assert _item(terms.negative) >= math.log(reference.positive_floor(n, tau)) - 1e-12
+    assert _item(terms.negative) >= math.log(reference.exponential_floor(n, tau)) - 1e-12
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5, 2.0])
@@ -287,11 +281,10 @@ def test_the_bound_is_the_largest_true_one(tau: float) -> None:
     z[0] = 1
     exact = _item(local_terms(z, _ring(n), temperature=tau, negatives="exact").negative) * n
     others = (n - 1) * math.log((n - 1) * math.exp(1 / tau) + math.exp(-1 / tau))
-    assert exact - others == pytest.approx(math.log(reference.positive_floor(n, tau)))
-    floor = RandomFourier(8).draw(1, tau).floor(torch.tensor(n, dtype=torch.float64))
-    assert float(floor) * math.exp(1 / tau) == pytest.approx(reference.positive_floor(n, tau))
-    floor = PositiveRandom(8).draw(1, tau).floor(torch.tensor(n, dtype=torch.float64))
-    assert float(floor) == pytest.approx(reference.positive_floor(n, tau))
+    assert exact - others == pytest.approx(math.log(reference.exponential_floor(n, tau)))
+    for kind in (RandomFourier, PositiveRandom):
+        floor = kind(8).draw(1, tau).floor(torch.tensor(n, dtype=torch.float64))
+        assert float(floor) * math.exp(1 / tau) == pytest.approx(reference.exponential_floor(n, tau))
 
 
 def test_enough_features_clamp_nothing() -> None:
@@ -452,7 +445,7 @@ def test_rows_of_zeros_leave_both_terms(negatives: Any, positives: Any) -> None:
     options: dict[str, Any] = {"temperature": tau, "positives": positives, "negatives": negatives, "num_features": 500}
     value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z)
     draw = RandomFourier(500).draw(3, tau, generator=_seed(0), dtype=torch.float64)
-    negative = _kernel_reference(draw, "rff", tau) if negatives == "rff" else None
+    negative = _kernel_reference(draw, tau) if negatives == "rff" else None
     expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, positives, negative=negative), z)
     torch.testing.assert_close(value, expected, **CLOSE)
     torch.testing.assert_close(grad, expected_grad, **CLOSE)

@@ -35,9 +35,8 @@ def _draw(name: str, dtype: torch.dtype = torch.float64, num_features: int = 256
     return MAPS[name](num_features).draw(DIM, tau, generator=torch.Generator().manual_seed(5), dtype=dtype)
 
 
-def _dense_kernel(z: Tensor, alive: Tensor, name: str, draw: Draw, tau: float = TAU) -> Tensor:
-    floor = reference.positive_floor if name == "positive" else reference.fourier_floor
-    return reference.negative_kernel(draw.psi(z[alive]), floor(int(alive.sum()), tau), offset=0.0)
+def _dense_kernel(z: Tensor, alive: Tensor, draw: Draw, tau: float = TAU) -> Tensor:
+    return reference.negative_kernel(draw.psi(z[alive]), reference.kernel_floor(int(alive.sum()), tau), offset=0.0)
 
 
 def _relative(a: Tensor, b: Tensor) -> float:
@@ -54,7 +53,7 @@ def _pair(name: str, alive: Tensor, dtype: torch.dtype) -> Pair:
     draw, wide = _draw(name, dtype), _draw(name)
     return (
         lambda z, chunk: kernel_log_sums(z, alive, draw, _identity, chunk=chunk),
-        lambda z: _dense_kernel(z, alive, name, wide),
+        lambda z: _dense_kernel(z, alive, wide),
     )
 
 
@@ -132,9 +131,9 @@ def test_clamped_rows() -> None:
     draw = _draw("rff", num_features=4, tau=0.1)
     u = z[alive].clone().requires_grad_()
     psi = draw.psi(u)
-    low = psi @ psi.sum(0) < reference.fourier_floor(len(u), 0.1)
+    low = psi @ psi.sum(0) < reference.kernel_floor(len(u), 0.1)
     assert 0 < int(low.sum()) < len(u)
-    expected = _dense_kernel(z, alive, "rff", draw, 0.1)
+    expected = _dense_kernel(z, alive, draw, 0.1)
     z.requires_grad_()
     sums = kernel_log_sums(z, alive, draw, _identity, chunk=7)
     assert int(sums.clamped) == int(low.sum())

@@ -59,12 +59,12 @@ def rff(u: Tensor, frequencies: Tensor) -> Tensor:
     return torch.cat([angles.cos(), angles.sin()], dim=1) / math.sqrt(frequencies.shape[1])
 
 
-def fourier_floor(num_nodes: int, tau: float) -> float:
+def kernel_floor(num_nodes: int, tau: float) -> float:
     """The kernel is 1 at the node itself and at least e^(-2/tau) elsewhere on the sphere."""
     return 1 + (num_nodes - 1) * math.exp(-2 / tau)
 
 
-def positive_floor(num_nodes: int, tau: float) -> float:
+def exponential_floor(num_nodes: int, tau: float) -> float:
     """The same bound for e^(u_i.u_k/tau) itself: e^(1/tau) at the node, at least e^(-1/tau) elsewhere."""
     return math.exp(1 / tau) + (num_nodes - 1) * math.exp(-1 / tau)
 

@@ -83,9 +83,9 @@ def test_patience_stops_early_without_labels(graph: Graph) -> None:
 
 
 def test_a_loss_that_is_no_number_is_an_error(graph: Graph) -> None:
-    huge = graph.with_features(graph.x * 1e30)
-    with pytest.raises(ValueError, match=r"the loss became nan at step \d+; lower the learning rate or scale"):
-        fit(huge, config(learning_rate=1e30))
+    huge = graph.with_features(graph.x.sign() * 3e38)
+    with pytest.raises(ValueError, match=r"the loss became (nan|inf) at step \d+; lower the learning rate or scale"):
+        fit(huge, config())
 
 
 def test_too_many_clamped_rows_are_an_error_unless_allowed(graph: Graph) -> None:

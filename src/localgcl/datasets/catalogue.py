@@ -49,7 +49,7 @@ CATALOGUE: dict[str, Entry] = {
         Entry("actor", "co-occurrence", 7_600, 30_019, 932, 5, 0.219, "geom-gcn"),
         Entry("arxiv", "citations", 169_343, 1_166_243, 128, 40, 0.655, "ogb"),
         Entry("arxiv-structure", "citations", 169_343, 1_166_243, 128, 40, None, "ogb"),
-        Entry("digits", "nearest images", 1_797, 17_456, 64, 10, None, "random"),
+        Entry("digits", "nearest images", 1_797, 17_454, 64, 10, None, "random"),
     )
 }
 

@@ -5,9 +5,19 @@ import tomllib
 from importlib import resources
 from typing import Any
 
+import torch
+
 from localgcl.graph import Graph
 
 Settings = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Settings for a graph, and where they come from, in words for the user."""
+
+    values: Settings
+    reason: str
 
 
 def recipes(method: str) -> dict[str, Settings]:
@@ -21,16 +31,32 @@ def recipe(method: str, dataset: str) -> Settings | None:
     return recipes(method).get(dataset)
 
 
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """Settings for a graph, and where they come from, in words for the user."""
+def settings_for(method: str, graph: Graph, dataset: str | None = None) -> Chosen:
+    """The recipe of `dataset` where there is one, else defaults from the graph's statistics; labels are not looked at."""
+    if dataset is not None and (found := recipe(method, dataset)) is not None:
+        return Chosen(found, f"settings: the recipe for {dataset}")
+    return _from_statistics(method, graph)
 
-    values: Settings
-    reasons: tuple[str, ...]
 
-
-def settings_for(method: str, graph: Graph) -> Chosen:
-    """Defaults for a graph without a recipe, from its statistics; labels are not looked at."""
+def _from_statistics(method: str, graph: Graph) -> Chosen:
+    """Rules of thumb read off the validation searches on the benchmark graphs (benchmarks/results/tuning.csv)."""
     values: Settings = {}
-    reasons: list[str] = []
-    return Chosen(values, tuple(reasons))
+    because: list[str] = []
+    degree = graph.num_edges / graph.num_nodes
+    if degree >= 8:
+        # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
+        values["batch_norm"] = True
+        because.append(f"mean degree {degree:.1f}: batch normalisation")
+    if graph.x.layout == torch.sparse_csr:
+        if bool((graph.x.values() != 1).any()):
+            values["scaling"] = "l2"
+            because.append("sparse counts: rows of unit length")
+    elif bool(((graph.x != 0) & (graph.x != 1)).any()):
+        # Columns of a user's table come in different units, and the largest would drown the others.
+        values["scaling"] = "standard"
+        because.append("dense features: standardised columns")
+    values["dim"] = 512 if graph.num_nodes <= 50_000 else 256
+    because.append(f"{graph.num_nodes:,} nodes: {values['dim']} dimensions")
+    if method == "local-gcl":
+        values["num_features"] = 4096
+    return Chosen(values, f"settings: chosen from the graph's statistics ({'; '.join(because)})")

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 import torch
@@ -85,17 +84,19 @@ def remove_checkpoints(folder: Path) -> None:
         path.unlink()
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """A safetensors file, whole or not at all."""
+def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, int]) -> None:
+    """A safetensors file, whole or not at all; the same content always gives the same bytes."""
+    # One entry, because safetensors writes several in an order that changes from process to process.
+    metadata = {"facts": json.dumps(facts, sort_keys=True)}
     with replacing(path) as temporary:
         safetensors.torch.save_file({name: value.contiguous().cpu() for name, value in tensors.items()}, temporary, metadata)
 
 
-def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata; ValueError names the file when it is damaged."""
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, int]]:
+    """What `write_tensors` wrote; ValueError names the file when it is damaged."""
     try:
         with safe_open(path, framework="pt") as file:
-            metadata: dict[str, Any] = file.metadata() or {}
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a mapping
-    except SafetensorError as error:
+            facts: dict[str, int] = json.loads(file.metadata()["facts"])
+            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118 - not a mapping
+    except (SafetensorError, TypeError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is damaged or not a weights file ({error}); train again or restore a copy") from error

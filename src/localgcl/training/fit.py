@@ -38,10 +38,10 @@ def fit(
         callbacks: Called with each logged row.
         progress_bar: Show one on stderr.
     """
-    statistics = column_statistics(graph, config.preparation.scaling)
-    prepared = prepare(graph, config.preparation, statistics)
     device = choose_device(config.training.device)
     with reproducible(config.training):
+        statistics = column_statistics(graph, config.preparation.scaling)
+        prepared = prepare(graph, config.preparation, statistics)
         model = Model.fresh(config, graph.num_features, statistics)
         model.method.check(prepared)
         if warm_start is not None:

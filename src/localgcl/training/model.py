@@ -58,7 +58,7 @@ class Model:
         run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {})
         tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
         tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}
-        write_tensors(run.weights, tensors, {"num_inputs": str(self.num_inputs), "step": str(self.step)})
+        write_tensors(run.weights, tensors, {"num_inputs": self.num_inputs, "step": self.step})
 
     @classmethod
     def load(cls, folder: "str | os.PathLike[str] | RunFolder", device: str = "cpu") -> "Model":
@@ -73,12 +73,12 @@ class Model:
         for name, value in tensors.items():
             kind, _, rest = name.partition(".")
             groups[kind][rest] = value
-        model = cls.fresh(run.config, int(metadata["num_inputs"]), groups["statistics"])
+        model = cls.fresh(run.config, metadata["num_inputs"], groups["statistics"])
         try:
             model.method.load_state_dict(groups["method"])
         except RuntimeError as error:
             raise ValueError(f"{run.weights} does not fit {Path(run.config_file).name} beside it: {error}") from error
         model.method.to(choose_device(device))
-        model.step = int(metadata["step"])
+        model.step = metadata["step"]
         model.history = run.read_metrics()
         return model

@@ -1,0 +1,67 @@
+"""Sphinx settings. Docstrings are Google style with $...$ mathematics; the hook below makes them reStructuredText."""
+
+import re
+from typing import Any
+
+from localgcl import __version__
+
+project = "localgcl"
+author = "The localgcl authors"
+copyright = author
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"localgcl {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+
+default_role = "code"  # `name` in a docstring is code
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 100
+napoleon_custom_sections = [("Shapes", "params_style")]
+
+_DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+# Code spans come first, so that a dollar or a bar inside one is left alone.
+_INLINE = re.compile(r"``[^`]+``|`[^`]+`|(?<![\\$])\$([^$]+?)\$|\|", re.DOTALL)
+
+
+def _markup(text: str) -> str:
+    """$x$ as :math:`x`, and bars escaped: O(|E|) would ask reStructuredText for a substitution called E."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return f":math:`{' '.join(match[1].split())}`"
+        return r"\|" if match[0] == "|" else match[0]
+
+    return _INLINE.sub(replace, text)
+
+
+def mathematics(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Rewrites one docstring in place; runs before napoleon. Doctests are left as they are."""
+    parts = _DISPLAY.split("\n".join(lines))
+    out: list[str] = []
+    for index, part in enumerate(parts):
+        if index % 2:
+            out += ["", ".. math::", "", "   " + " ".join(part.split()), ""]
+            continue
+        prose: list[str] = []
+        for line in [*part.split("\n"), None]:
+            if line is not None and not line.lstrip().startswith((">>>", "...", "===")):
+                prose.append(line)
+                continue
+            out += _markup("\n".join(prose)).split("\n") if prose else []
+            out += [] if line is None else [line]
+            prose = []
+    lines[:] = out
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("autodoc-process-docstring", mathematics, priority=100)
