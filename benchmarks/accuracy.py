@@ -23,6 +23,8 @@ from localgcl.training import fit
 from localgcl.training.environment import describe
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.csv"
+README = Path(__file__).parent.parent / "README.md"
+START, END = "<!-- accuracy: benchmarks/accuracy.py --write-readme -->", "<!-- end -->"
 VARIANTS: dict[str, dict[str, Any]] = {
     "sorf": {"negatives": "sorf"},
     "exact": {"negatives": "exact"},
@@ -37,7 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 FIELDS = ["dataset", "row", "seed", "test", "validation", "seconds", "settings", "date", "commit", "hardware"]
 
 
-def measure(dataset: str, row: str, seed: int, device: str) -> dict[str, Any]:
+def measure(dataset: str, row: str, seed: int, device: str, commit: str | None) -> dict[str, Any]:
     settings = recipe("local-gcl", dataset)
     if settings is None:
         raise SystemExit(f"there is no recipe for {dataset}")
@@ -61,18 +63,20 @@ def measure(dataset: str, row: str, seed: int, device: str) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "settings": json.dumps(settings, sort_keys=True),
         "date": made["date"],
-        "commit": made["commit"],
+        "commit": commit or made["commit"],
         "hardware": made["gpu"] or made["processor"],
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("datasets", nargs="*")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rows", nargs="+", default=["sorf", "random-init", "raw-features"], choices=list(VARIANTS))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--commit", help="to record, where the tree was copied to another machine without its history")
+    parser.add_argument("--write-readme", action="store_true", help="put the table of all results into README.md")
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
     rows = list(csv.DictReader(options.results.open())) if options.results.exists() else []
@@ -82,23 +86,34 @@ def main() -> None:
             for seed in range(options.seeds):
                 if (dataset, name, seed) in done:
                     continue
-                row = measure(dataset, name, seed, options.device)
+                row = measure(dataset, name, seed, options.device, options.commit)
                 with options.results.open("a", newline="") as file:
                     writer = csv.DictWriter(file, FIELDS)
                     if file.tell() == 0:
                         writer.writeheader()
                     writer.writerow(row)
-    rows = list(csv.DictReader(options.results.open()))
-    for dataset in options.datasets:
-        for name in options.rows:
-            mine = [row for row in rows if (row["dataset"], row["row"]) == (dataset, name)]
-            test, validation = ([float(row[key]) for row in mine] for key in ("test", "validation"))
-            seconds = statistics.median(float(row["seconds"]) for row in mine)
-            deviation = statistics.stdev(test) if len(test) > 1 else 0.0
-            print(
-                f"{dataset:10} {name:18} test {statistics.fmean(test):6.2f} ± {deviation:.2f}   "
-                f"validation {statistics.fmean(validation):6.2f}   {seconds:6.2f} s   {len(mine)} seeds"
-            )
+    lines = table(list(csv.DictReader(options.results.open())))
+    print("\n".join(lines))
+    if options.write_readme:
+        before, rest = README.read_text().split(START)
+        README.write_text(before + START + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+
+
+def table(rows: list[dict[str, str]]) -> list[str]:
+    """Markdown: one line a graph and variant."""
+    lines = [
+        "| graph | variant | test accuracy in % | validation | seeds | training | hardware |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for dataset, name in dict.fromkeys((row["dataset"], row["row"]) for row in rows):
+        mine = [row for row in rows if (row["dataset"], row["row"]) == (dataset, name)]
+        test, validation = ([float(row[key]) for row in mine] for key in ("test", "validation"))
+        deviation = statistics.stdev(test) if len(test) > 1 else 0.0
+        lines.append(
+            f"| {dataset} | {name} | {statistics.fmean(test):.2f} ± {deviation:.2f} | {statistics.fmean(validation):.2f} "
+            f"| {len(mine)} | {statistics.median(float(row['seconds']) for row in mine):.1f} s | {mine[0]['hardware']} |"
+        )
+    return lines
 
 
 if __name__ == "__main__":

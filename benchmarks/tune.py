@@ -57,7 +57,7 @@ CHANGES: list[tuple[str, list[Any]]] = [
 ]
 
 
-def validate(dataset: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, Any]:
+def validate(dataset: str, settings: dict[str, Any], seeds: int, device: str, commit: str | None) -> dict[str, Any]:
     """One trial: the row for results/tuning.csv."""
     from localgcl import evaluate, load
     from localgcl.comparison import splits_of
@@ -67,7 +67,7 @@ def validate(dataset: str, settings: dict[str, Any], seeds: int, device: str) ->
 
     made = describe()
     row = {"dataset": dataset, "settings": json.dumps(settings, sort_keys=True), "seeds": seeds, "note": ""}
-    row |= {"date": made["date"], "commit": made["commit"], "hardware": made["gpu"] or made["processor"]}
+    row |= {"date": made["date"], "commit": commit or made["commit"], "hardware": made["gpu"] or made["processor"]}
     graph, scores = load(dataset), []
     try:
         for seed in range(seeds):
@@ -81,15 +81,15 @@ def validate(dataset: str, settings: dict[str, Any], seeds: int, device: str) ->
     return row | {"validation": round(statistics.fmean(scores), 3), "deviation": round(statistics.pstdev(scores), 3)}
 
 
-def search(job: tuple[str, int, str, Path]) -> None:
+def search(job: tuple[str, int, str, Path, str | None]) -> None:
     """One option at a time, each kept where validation says so."""
-    dataset, seeds, device, results = job
+    dataset, seeds, device, results, commit = job
     known = {row["settings"]: row for row in read(results) if row["dataset"] == dataset}
 
     def score(settings: dict[str, Any]) -> float:
         key = json.dumps(settings, sort_keys=True)
         if key not in known:
-            known[key] = {name: str(value) for name, value in validate(dataset, settings, seeds, device).items()}
+            known[key] = {name: str(value) for name, value in validate(dataset, settings, seeds, device, commit).items()}
             append(results, known[key])
         print(dataset, known[key].get("validation"), key, file=sys.stderr, flush=True)
         return float(known[key].get("validation") or 0)
@@ -125,9 +125,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--commit", help="to record, where the tree was copied to another machine without its history")
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
-    jobs = [(dataset, options.seeds, options.device, options.results) for dataset in options.datasets]
+    jobs = [(dataset, options.seeds, options.device, options.results, options.commit) for dataset in options.datasets]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         pool.map(search, jobs, chunksize=1)
     for dataset in options.datasets:

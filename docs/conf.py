@@ -27,6 +27,7 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 100
 napoleon_custom_sections = [("Shapes", "params_style")]
 
+_COLON = "\ue000"  # a character no docstring holds
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 # Code spans come first, so that a dollar or a bar inside one is left alone.
 _INLINE = re.compile(r"``[^`]+``|`[^`]+`|(?<![\\$])\$([^$]+?)\$|\|", re.DOTALL)
@@ -43,8 +44,10 @@ def _markup(text: str) -> str:
     return _INLINE.sub(replace, text)
 
 
-def mathematics(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+def mathematics(_app: Any, what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     """Rewrites one docstring in place; runs before napoleon. Doctests are left as they are."""
+    if what in ("property", "attribute", "data") and lines:
+        lines[0] = lines[0].replace(":", _COLON)  # napoleon would take what stands before a colon for a type
     parts = _DISPLAY.split("\n".join(lines))
     out: list[str] = []
     for index, part in enumerate(parts):
@@ -62,6 +65,12 @@ def mathematics(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lin
     lines[:] = out
 
 
+def colons(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Puts back, after napoleon, the colons that `mathematics` hid."""
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("autodoc-process-docstring", mathematics, priority=100)
+    app.connect("autodoc-process-docstring", colons, priority=900)

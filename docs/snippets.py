@@ -1,7 +1,7 @@
 """Runs every python and bash block of these pages, page by page, in order, each page in a folder of its own.
 
-    python docs/snippets.py            all pages
-    python docs/snippets.py data.md    one page
+python docs/snippets.py            all pages
+python docs/snippets.py data.md    one page
 """
 
 import os

@@ -49,7 +49,7 @@ def load(name: str, root: str | os.PathLike[str] | None = None, *, download: boo
 
     Example:
         >>> load("digits")
-        Graph('digits': 1,797 nodes, 17,456 directed edges, 64 dense features, 10 classes, 0 splits)
+        Graph('digits': 1,797 nodes, 17,454 directed edges, 64 dense features, 10 classes, 0 splits)
     """
     name = resolve(name)
     if name == "digits":
