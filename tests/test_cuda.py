@@ -51,9 +51,10 @@ def test_training_evaluating_and_resuming(encoder: str, tmp_path: Path) -> None:
     resumed = fit(graph, config, folder=tmp_path / "run", resume=True)
     # Sparse products on a GPU may add in another order from run to run.
     torch.testing.assert_close(resumed.embed(graph), whole.embed(graph), rtol=1e-2, atol=1e-3)
-    on_cpu, on_gpu = (lg.evaluate(whole.embed(graph), graph, device=device, steps=100).mean for device in ("cpu", "cuda"))
-    assert abs(on_cpu - on_gpu) < 1
-    assert lg.evaluate(whole.embed(graph), graph, device="cuda", protocol="knn").mean > 50
+    z = whole.embed(graph)
+    for protocol in ("linear", "knn"):
+        on_cpu, on_gpu = (lg.evaluate(z, graph, device=device, protocol=protocol).mean for device in ("cpu", "cuda"))
+        assert abs(on_cpu - on_gpu) < 1  # a node or two of 320 whose two best classes are equally close
 
 
 def test_features_stay_sparse_and_autocast_runs() -> None:
