@@ -18,9 +18,9 @@ from torch import Tensor
 
 Reduce = Callable[[Tensor], Tensor]
 
-# Numbers of one chunk's largest block (logits or features). A CPU wants chunks its caches hold between one operation and
-# the next, a GPU wants launches that fill it.
-_CHUNK = {"cpu": 2**20, "cuda": 2**28}
+# Numbers in one chunk's largest block (logits or features). On a CPU small blocks stay in the caches and are reused by
+# the allocator, but many of them mean many rounds of its threads; a GPU wants launches that fill it.
+_CHUNK = {"cpu": 2**21, "cuda": 2**28}
 
 
 class LogSums(NamedTuple):
