@@ -29,7 +29,7 @@ def main() -> None:
     folder = free_folder()
     print(graph)
     print("This graph is built from the features themselves (7 nearest images), so it shows the tool, not what edges add.")
-    print(chosen.reason)
+    print(chosen.explain())
     model = fit(graph, config, folder=folder, source={"dataset": "digits"}, progress_bar=True)
     print(f"trained {model.step} steps in {model.history[-1]['seconds']:.0f} s; run folder: {folder}")
 

@@ -244,6 +244,9 @@ def test_ctrl_c_exits_with_130_and_leaves_a_usable_run(tmp_path: Path) -> None:
     assert run("embed", tmp_path / "run", "-o", tmp_path / "z.npy") == 0
     assert run("train", "--resume", "--out", tmp_path / "run", "--quiet") == 0
     assert Model.load(tmp_path / "run").step == 60
+    assert subprocess.run([*TRAIN, "--out", tmp_path / "whole", "--quiet"], check=True).returncode == 0
+    resumed, whole = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("run", "whole"))
+    assert resumed == whole
 
 
 def test_output_can_be_cut_off(tmp_path: Path) -> None:

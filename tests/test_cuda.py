@@ -1,5 +1,6 @@
 """On a GPU: the same numbers as on the CPU, and a run that can be resumed. Skipped where there is none."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_training_evaluating_and_resuming(encoder: str, tmp_path: Path) -> None:
 
     def interrupt(row: dict[str, Any]) -> None:
         if row["step"] == 10:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
         fit(graph, config, folder=tmp_path / "run", callbacks=[interrupt])

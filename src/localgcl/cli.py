@@ -130,7 +130,7 @@ def _train(
         config = configure(method, {**chosen.values, **settings})
         out = out or f"runs/{source.name}"
         say(repr(graph))
-        say(chosen.reason)
+        say(chosen.explain(settings))
     model = fit(
         graph, config, folder=out, source=source.to_dict(), resume=resume, warm_start=warm_start, progress_bar=not quiet
     )

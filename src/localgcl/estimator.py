@@ -35,7 +35,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
         method, asked = self._asked()
         given = {name: value for name, value in asked.items() if value is not None}
         chosen = settings_for(method, graph)
-        _LOG.info(chosen.reason)
+        _LOG.info(chosen.explain(given))
         return configure(method, {**chosen.values, **given})
 
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002

@@ -109,7 +109,7 @@ def featureless(
         f"no features given: using {x.shape[1]} structural features computed from the edges alone "
         "(log degree and hashed random walks); pass features if the nodes have any",
         LocalGCLWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
     return bare.with_features(x)
 

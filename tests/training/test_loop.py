@@ -1,4 +1,5 @@
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def test_a_killed_run_resumes_to_the_same_weights(graph: Graph, tmp_path: Path, 
 def test_ctrl_c_leaves_a_usable_run_that_resumes(graph: Graph, tmp_path: Path) -> None:
     def interrupt(row: dict[str, Any]) -> None:
         if row["step"] == 6:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted, match="stopped after step 7 of 12"):
         fit(graph, config(), folder=tmp_path / "run", callbacks=[interrupt])
@@ -163,6 +164,15 @@ def test_ctrl_c_leaves_a_usable_run_that_resumes(graph: Graph, tmp_path: Path) -
     resumed = fit(graph, config(), folder=tmp_path / "run", resume=True)
     assert same(resumed, fit(graph, config()))
     assert Model.load(tmp_path / "run").step == 12
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_resuming_a_finished_run_leaves_it_as_it_is(graph: Graph, tmp_path: Path) -> None:
+    finished = fit(graph, config(), folder=tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    again = fit(graph, config(), folder=tmp_path / "run", resume=True)
+    assert same(finished, again)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
 def test_a_damaged_checkpoint_is_refused(graph: Graph, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def test_the_folder_is_everything(tmp_path: Path) -> None:
     assert run.source == {"dataset": "somewhere"}
     assert {"date", "packages", "threads", "python", "processor"} <= set(run.made)
     assert sorted(path.name for path in run.path.iterdir()) == ["config.toml", "metrics.csv", "weights.safetensors"]
+    assert len({path.stat().st_mode for path in run.path.iterdir()}) == 1  # all files as readable as the umask allows
     loaded = Model.load(tmp_path / "run")
     assert torch.equal(loaded.embed(GRAPH), model.embed(GRAPH))
     assert loaded.step == 2
@@ -67,7 +68,7 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path, monkeypatch: py
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("safetensors.torch.save_file", full)
+    monkeypatch.setattr("safetensors.torch.save", full)
     with pytest.raises(OSError, match="No space left"):
         fit(GRAPH, CONFIG, folder=tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.toml", "metrics.csv"]

@@ -60,7 +60,7 @@ def local_contrastive(
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
         negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.features`),
-            or "auto": exact where that is cheaper, SORF else.
+            or "auto": see `choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
         include_self: Also count a node as its own neighbour.
         generator: Source of the random frequencies, fresh at each call.
@@ -169,7 +169,7 @@ def negative_term(
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
 ) -> LogSums:
-    r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 8)."""
+    r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9)."""
     if negatives == "auto":
         negatives = choose_negatives(z.shape[0], z.shape[1], num_features, temperature, distributed=reduce is not None)
     if negatives == "exact":
@@ -188,7 +188,8 @@ def negative_term(
 def choose_negatives(
     num_nodes: int, dim: int, num_features: int, temperature: float, *, distributed: bool = False
 ) -> Literal["exact", "sorf", "orf"]:
-    """What "auto" stands for: exact where it does less work or where so few features could not be trusted.
+    """What "auto" stands for: exact where it does less work, or where so few features could not be trusted and the graph
+    has at most 20,000 nodes; else SORF, or ORF for d below 64, where SORF's bias is felt.
 
     Work is counted in multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation,
     against four passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40).
@@ -201,7 +202,7 @@ def choose_negatives(
     trusted = num_features >= 8 * math.exp(min(2 / temperature, 700.0))
     if not distributed and (exact_work <= kernel_work or (not trusted and num_nodes <= 20_000)):
         return "exact"
-    return "sorf" if dim >= 64 else "orf"  # SORF's bias shrinks with d, see StructuredOrthogonal
+    return "sorf" if dim >= 64 else "orf"
 
 
 def clamp_message(share: float, temperature: float) -> str:

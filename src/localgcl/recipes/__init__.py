@@ -2,6 +2,7 @@
 
 import dataclasses
 import tomllib
+from collections.abc import Collection
 from importlib import resources
 from typing import Any
 
@@ -17,7 +18,12 @@ class Chosen:
     """Settings for a graph, and where they come from, in words for the user."""
 
     values: Settings
-    reason: str
+    reasons: dict[str, str]
+
+    def explain(self, given: Collection[str] = ()) -> str:
+        """One line for the user; options that were `given` need no reason."""
+        reasons = [reason for name, reason in self.reasons.items() if name not in given]
+        return f"settings: {'; '.join(reasons) or 'as given'}"
 
 
 def recipes(method: str) -> dict[str, Settings]:
@@ -34,29 +40,29 @@ def recipe(method: str, dataset: str) -> Settings | None:
 def settings_for(method: str, graph: Graph, dataset: str | None = None) -> Chosen:
     """The recipe of `dataset` where there is one, else defaults from the graph's statistics; labels are not looked at."""
     if dataset is not None and (found := recipe(method, dataset)) is not None:
-        return Chosen(found, f"settings: the recipe for {dataset}")
+        return Chosen(found, {"recipe": f"the recipe for {dataset}"})
     return _from_statistics(method, graph)
 
 
 def _from_statistics(method: str, graph: Graph) -> Chosen:
     """Rules of thumb read off the validation searches on the benchmark graphs (benchmarks/results/tuning.csv)."""
     values: Settings = {}
-    because: list[str] = []
+    because = {"defaults": "chosen from the graph's statistics"}
     degree = graph.num_edges / graph.num_nodes
     if degree >= 8:
         # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
         values["batch_norm"] = True
-        because.append(f"mean degree {degree:.1f}: batch normalisation")
+        because["batch_norm"] = f"mean degree {degree:.1f}: batch normalisation"
     if graph.x.layout == torch.sparse_csr:
         if bool((graph.x.values() != 1).any()):
             values["scaling"] = "l2"
-            because.append("sparse counts: rows of unit length")
+            because["scaling"] = "sparse counts: rows of unit length"
     elif bool(((graph.x != 0) & (graph.x != 1)).any()):
         # Columns of a user's table come in different units, and the largest would drown the others.
         values["scaling"] = "standard"
-        because.append("dense features: standardised columns")
+        because["scaling"] = "dense features: standardised columns"
     values["dim"] = 512 if graph.num_nodes <= 50_000 else 256
-    because.append(f"{graph.num_nodes:,} nodes: {values['dim']} dimensions")
+    because["dim"] = f"{graph.num_nodes:,} nodes: {values['dim']} dimensions"
     if method == "local-gcl":
         values["num_features"] = 4096
-    return Chosen(values, f"settings: chosen from the graph's statistics ({'; '.join(because)})")
+    return Chosen(values, because)

@@ -35,10 +35,7 @@ def save_checkpoint(
     for index, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
     tensors["generator"] = generator.get_state()
-    content = safetensors.torch.save(
-        {name: value.contiguous().cpu() for name, value in tensors.items()},
-        {"progress": json.dumps(dataclasses.asdict(progress))},
-    )
+    content = _packed(tensors, {"progress": json.dumps(dataclasses.asdict(progress))})
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = folder / f"checkpoint-{progress.step:08d}-{digest}.safetensors"
     with replacing(path) as temporary:
@@ -78,6 +75,11 @@ def load_checkpoint(
     return progress
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Whether there is a run to go on with."""
+    return any(folder.glob(_PATTERN))
+
+
 def remove_checkpoints(folder: Path) -> None:
     """A finished run needs none."""
     for path in folder.glob(_PATTERN):
@@ -89,7 +91,11 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, int])
     # One entry, because safetensors writes several in an order that changes from process to process.
     metadata = {"facts": json.dumps(facts, sort_keys=True)}
     with replacing(path) as temporary:
-        safetensors.torch.save_file({name: value.contiguous().cpu() for name, value in tensors.items()}, temporary, metadata)
+        temporary.write_bytes(_packed(tensors, metadata))
+
+
+def _packed(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
+    return safetensors.torch.save({name: value.contiguous().cpu() for name, value in tensors.items()}, metadata)
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, int]]:

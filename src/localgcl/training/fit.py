@@ -8,7 +8,7 @@ from localgcl.config import Config
 from localgcl.devices import choose_device
 from localgcl.graph import Graph
 from localgcl.preparation import column_statistics, prepare
-from localgcl.training.checkpoint import remove_checkpoints
+from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
 from localgcl.training.environment import describe, reproducible
 from localgcl.training.loop import Callback, Interrupted, train
 from localgcl.training.model import Model
@@ -33,11 +33,13 @@ def fit(
         config: Every setting.
         folder: Run folder to write; must be new or empty unless `resume`.
         source: How to find the graph again, kept in the run folder.
-        resume: Go on with the run in `folder`; its own configuration is the one that counts.
+        resume: Go on with the run in `folder`; its own configuration is the one that counts. A finished run stays as it is.
         warm_start: A run folder whose weights to start from.
         callbacks: Called with each logged row.
         progress_bar: Show one on stderr.
     """
+    if resume and folder is not None and (finished := _finished(RunFolder.open(folder))) is not None:
+        return finished
     device = choose_device(config.training.device)
     with reproducible(config.training):
         statistics = column_statistics(graph, config.preparation.scaling)
@@ -71,6 +73,11 @@ def fit(
         if run is not None:
             remove_checkpoints(run.path)
     return model
+
+
+def _finished(run: RunFolder) -> Model | None:
+    """The model of a run that needs no resuming: its weights are there, and no checkpoint to go on from."""
+    return Model.load(run) if run.weights.exists() and not has_checkpoint(run.path) else None
 
 
 def _finish(model: Model, prepared: Graph, run: RunFolder | None) -> None:

@@ -1,6 +1,8 @@
 """The training loop, flat."""
 
 import math
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -52,8 +54,8 @@ def train(
     rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
     started = time.perf_counter() - progress.seconds
     method.train()
-    bar = tqdm(total=training.steps, initial=progress.step, unit="step", disable=None if progress_bar else True, leave=False)
-    try:
+    bar = tqdm(total=training.steps, initial=progress.step, unit="step", leave=False, disable=None if progress_bar else True)
+    with _Interrupts() as interrupts, bar:
         for step in range(progress.step, training.steps):
             terms = method.loss(batch, generator)
             optimiser.zero_grad()
@@ -61,35 +63,57 @@ def train(
             optimiser.step()
             method.after_step(step)
 
-            progress.step = step + 1
             bar.update()
-            last = step + 1 == training.steps or (training.patience > 0 and _stale(terms["loss"], progress, training))
+            progress.step = step + 1
+            done = progress.step == training.steps or (training.patience > 0 and _stale(terms["loss"], progress, training))
             # Reading a value makes the host wait for a GPU, so it happens only when a row is due.
-            if step % training.log_every == 0 or last:
+            if step % training.log_every == 0 or done:
                 progress.seconds = time.perf_counter() - started
-                row = {"step": step, "seconds": round(progress.seconds, 4)} | {k: float(v.detach()) for k, v in terms.items()}
+                row = {"step": step, "seconds": round(progress.seconds, 4), **{k: float(v.detach()) for k, v in terms.items()}}
                 _check(row, method)
-                if last or step % max(1, training.steps // 5) == 0:
-                    row |= _health(method, batch, warn=last)
+                if step % max(1, training.steps // 5) == 0 or done:
+                    row |= _health(method, batch, warn=done)
                 rows.append(row)
                 bar.set_postfix(loss=f"{row['loss']:.4f}")
                 for callback in callbacks:
                     callback(row)
-            if run is not None and training.checkpoint_every and (step + 1) % training.checkpoint_every == 0 and not last:
+            if run is not None and not done and (interrupts.asked or _due(progress.step, training.checkpoint_every)):
                 run.write_metrics(rows)
                 save_checkpoint(run.path, method, optimiser, generator, progress)
-            if last:
+            if done:
                 break
-    except KeyboardInterrupt as interrupt:
-        if run is not None:
-            run.write_metrics(rows)
-            save_checkpoint(run.path, method, optimiser, generator, progress)
-        raise Interrupted(f"stopped after step {progress.step} of {training.steps}", rows) from interrupt
-    finally:
-        bar.close()
+            if interrupts.asked:
+                raise Interrupted(f"stopped after step {progress.step} of {training.steps}", rows)
     if run is not None:
         run.write_metrics(rows)
     return rows
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+class _Interrupts:
+    """Holds Ctrl-C back until the step at hand is done, because half a step cannot be continued; a second Ctrl-C is not held.
+
+    Python hands signals to the main thread only: in another thread nothing changes.
+    """
+
+    asked = False
+
+    def __enter__(self) -> "_Interrupts":
+        self._main = threading.current_thread() is threading.main_thread()
+        if self._main:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._main:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+        signal.signal(signal.SIGINT, self._before)
 
 
 def _stale(loss: torch.Tensor, progress: Progress, training: TrainingOptions) -> bool:
