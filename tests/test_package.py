@@ -87,3 +87,10 @@ def test_version() -> None:
 def test_the_command_line_does_not_import_torch_to_start() -> None:
     code = "import sys, localgcl.cli; print('torch' in sys.modules, callable(localgcl.cli.main))"
     assert run(code) == "False True"
+
+
+@pytest.mark.parametrize("module", ["losses", "evaluation", "encoders", "datasets.synthetic"])
+def test_vector_functions_are_set_up_before_threads_use_them(module: str) -> None:
+    # The race that `vectormath` avoids shows in a few per cent of processes, too rarely for a test; that it is there, always.
+    code = f"import sys, localgcl.{module}; print('localgcl.vectormath' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"

@@ -14,6 +14,8 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+import localgcl.vectormath  # noqa: F401 - before any tensor of ours is computed with
+
 # torch announces on first use that sparse CSR tensors are "beta" and that it does not check them; the little we use of
 # them (storage and matrix product) is tested here, and a user can do nothing about the notices.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)

@@ -20,8 +20,9 @@ from localgcl.config import TrainingOptions
 def reproducible(training: TrainingOptions) -> Iterator[None]:
     """Applies `threads` and `deterministic` for the duration of a run and puts torch's settings back after it.
 
-    On the CPU all differentiated operations of this library add in a fixed order anyway; what remains is the number of
-    threads, which changes how matrix products are split and so their rounding. Runs are bit-identical at the same number.
+    On the CPU all differentiated operations of this library add in a fixed order anyway (see `ops`), and the vector functions
+    are set up before threads use them (see `vectormath`); what remains is the number of threads, which changes how matrix
+    products are split and so their rounding. Runs are bit-identical at the same number.
     """
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     if training.threads:
