@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from localgcl.graph import Graph, Split, as_features
+from localgcl.arrays import as_features
+from localgcl.graph import Graph, Split
 
 Edges = list[tuple[int, int]]
 

@@ -9,9 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from localgcl.arrays import as_features
 from localgcl.config import LocalGCLWarning
 from localgcl.foreign import family, has_ids, is_table
-from localgcl.graph import Graph, Split, as_features
+from localgcl.graph import Graph, Split
 from localgcl.preparation import featureless
 
 Array = NDArray[Any]

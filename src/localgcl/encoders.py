@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from localgcl.arrays import as_features, csr_tensor, features_to_scipy
 from localgcl.config import EncoderOptions
-from localgcl.graph import Graph, as_features, csr_tensor, features_to_scipy
+from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix, spmm
 
 # Below this share of non-zeros a sparse product beats the dense one (measured on a CPU: they cross at about 4%).

@@ -1,8 +1,6 @@
 """Graph: the one type that every other room speaks of. Frozen, validated once, compressed sparse rows (CSR)."""
 
 import dataclasses
-import warnings
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -15,11 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import localgcl.vectormath  # noqa: F401 - before any tensor of ours is computed with
-
-# torch announces on first use that sparse CSR tensors are "beta" and that it does not check them; the little we use of
-# them (storage and matrix product) is tested here, and a user can do nothing about the notices.
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
-warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled", category=UserWarning)
+from localgcl.arrays import as_features, csr_order, ids, labels, positions, select_rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -92,7 +86,7 @@ class Graph:
         """Builds a graph from two equally long lists of node positions. O(|E| log |E|)."""
         features = as_features(x)
         n = features.shape[0]
-        source, target = _positions(source, "source"), _positions(target, "target")
+        source, target = positions(source, "source"), positions(target, "target")
         if source.shape != target.shape:
             raise ValueError(f"{source.numel()} edge sources but {target.numel()} edge targets; give one of each per edge")
         for role, ends in (("source", source), ("target", target)):
@@ -102,8 +96,8 @@ class Graph:
                     f"an edge has {role} {wrong}, but the features have "
                     f"{n} rows, so node positions run from 0 to {n - 1}; add the missing rows or drop the edge"
                 )
-        indptr, indices, _ = _csr(source, target, n)
-        return cls(indptr, indices, features, None if y is None else _labels(y), tuple(splits), _ids(node_ids), name)
+        indptr, indices, _ = csr_order(source, target, n)
+        return cls(indptr, indices, features, None if y is None else labels(y), tuple(splits), ids(node_ids), name)
 
     # Sizes
 
@@ -155,7 +149,7 @@ class Graph:
     @cached_property
     def transposed(self) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
         """CSR of the reversed edges, and for each of them the position of its edge in this graph."""
-        return _csr(self.indices, self.rows, self.num_nodes)
+        return csr_order(self.indices, self.rows, self.num_nodes)
 
     @cached_property
     def is_symmetric(self) -> bool:
@@ -178,7 +172,7 @@ class Graph:
 
     def with_edges(self, source: Int[Tensor, " k"], target: Int[Tensor, " k"]) -> "Graph":
         """The same nodes with other edges."""
-        indptr, indices, _ = _csr(source, target, self.num_nodes)
+        indptr, indices, _ = csr_order(source, target, self.num_nodes)
         return dataclasses.replace(self, indptr=indptr, indices=indices)
 
     def symmetrized(self) -> "Graph":
@@ -214,8 +208,8 @@ class Graph:
             raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
         source, target = position[self.rows], position[self.indices]
         inside = (source >= 0) & (target >= 0)
-        indptr, indices, _ = _csr(source[inside], target[inside], nodes.numel())
-        x = _select_rows(self.x, nodes)
+        indptr, indices, _ = csr_order(source[inside], target[inside], nodes.numel())
+        x = select_rows(self.x, nodes)
         y = None if self.y is None else self.y[nodes]
         return Graph(indptr, indices, x, y, (), self.node_ids[nodes.cpu().numpy()], self.name)
 
@@ -318,91 +312,3 @@ class Graph:
                 raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
             if parts.unique().numel() != parts.numel():
                 raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
-
-
-def as_features(x: Any) -> Tensor:
-    """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
-    if sp.issparse(x):
-        matrix: Any = x
-        # A copy: summing duplicates works in place, and index arrays shared with the caller's matrix would spoil it.
-        csr = sp.csr_array(matrix, dtype=np.float32, copy=True)
-        csr.sum_duplicates()
-        parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
-        return csr_tensor(*parts, (csr.shape[0], csr.shape[1]))
-    if isinstance(x, Tensor) and x.layout != torch.strided:
-        return x.to_sparse_csr().float()
-    array = x if isinstance(x, Tensor) else np.asarray(x)
-    if array.ndim == 0 or (isinstance(array, np.ndarray) and array.dtype.kind not in "biuf"):
-        raise ValueError(
-            f"features are {type(x).__name__} of {array.dtype}; give an (n, f) array of numbers, text encoded first"
-        )
-    dense = torch.as_tensor(array)
-    return dense.float().contiguous() if dense.ndim != 1 else dense.float()[:, None]
-
-
-def csr_tensor(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse CSR tensor whose parts are known to be right, so torch need not check them at every step."""
-    return torch.sparse_csr_tensor(indptr, indices, values, size=shape, check_invariants=False)
-
-
-def _select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
-    if x.layout != torch.sparse_csr:
-        return x[nodes]
-    picked = features_to_scipy(x)[nodes.cpu().numpy()]
-    return as_features(picked).to(x.device)
-
-
-def features_to_scipy(x: Tensor) -> sp.csr_array:
-    """A sparse CSR tensor as a scipy array."""
-    parts = (x.values().cpu().numpy(), x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy())
-    return sp.csr_array(parts, shape=(x.shape[0], x.shape[1]))
-
-
-def _csr(
-    source: Int[Tensor, " m"], target: Int[Tensor, " m"], n: int
-) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
-    """Row pointers, column indices, and the position each stored edge had in the list."""
-    order = torch.argsort(source * n + target, stable=True)
-    indptr = torch.zeros(n + 1, dtype=torch.int64, device=source.device)
-    torch.cumsum(torch.bincount(source, minlength=n), 0, out=indptr[1:])
-    return indptr, target[order], order
-
-
-def _positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
-    array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
-    if 0 in array.shape:
-        return torch.zeros(0, dtype=torch.int64)
-    kind = array.dtype
-    if isinstance(kind, torch.dtype):
-        integers = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
-    else:
-        integers = kind.kind in "iu"
-    if not integers:
-        raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
-    return torch.as_tensor(array).long().flatten()
-
-
-def _labels(y: Any) -> Int[Tensor, " n"]:
-    array = y.cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        # numpy turns a list with one odd member into one type, so the odd one is looked for in what was given.
-        given = list(y) if isinstance(y, list | tuple) else array.ravel().tolist()
-        wrong = next((v for v in given if not (v.is_integer() if isinstance(v, float) else isinstance(v, int))), array.dtype)
-        raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
-    return torch.from_numpy(array.astype(np.int64)).flatten()
-
-
-def _ids(node_ids: Any) -> NDArray[Any]:
-    if node_ids is None:
-        return np.empty(0, dtype=np.int64)
-    ids = np.asarray(node_ids)
-    if ids.ndim != 1:
-        raise ValueError(f"node ids have shape {ids.shape}; give a one-dimensional array (of dtype object if ids are tuples)")
-    # Objects are told apart by hash, since ids of mixed types have no order.
-    distinct = len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
-    if distinct != len(ids):
-        ((name, count),) = Counter(ids.tolist()).most_common(1)
-        raise ValueError(f"node id {name!r} appears {count} times; ids must be unique")
-    return ids

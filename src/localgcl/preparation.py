@@ -12,8 +12,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from localgcl.arrays import csr_tensor, features_to_scipy
 from localgcl.config import LocalGCLWarning, Preparation, Scaling
-from localgcl.graph import Graph, Split, csr_tensor, features_to_scipy
+from localgcl.graph import Graph, Split
 
 ColumnStatistics = dict[str, Tensor]
 """Mean and deviation of each feature column of the training graph, for scaling="standard"; empty otherwise."""

@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from localgcl.arrays import as_features, features_to_scipy
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation.task import Matrix, Task
-from localgcl.graph import Graph, Split, as_features, features_to_scipy
+from localgcl.graph import Graph, Split
 
 
 def read_embeddings(z: Any) -> Matrix:

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.graph import Graph, csr_tensor
+from localgcl.arrays import csr_tensor
+from localgcl.graph import Graph
 
 # Gathered rows held at a time, in numbers: 64 MiB of float32.
 _CHUNK = 2**24

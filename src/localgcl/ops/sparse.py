@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.graph import csr_tensor
+from localgcl.arrays import csr_tensor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
