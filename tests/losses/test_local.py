@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jaxtyping
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gamma, jv
 from torch import Tensor
 
-from localgcl.config import LocalGCLWarning
-from localgcl.features import MAPS, FeatureMap, PositiveRandom, RandomFourier, StructuredOrthogonal
+from localgcl.features import MAPS, FeatureMap, RandomFourier, StructuredOrthogonal
 from localgcl.graph import Graph
 from localgcl.losses.local import choose_negatives, local_contrastive, local_terms
+from tests.losses.problems import CLOSE, kernel_reference, linked, number, ring, seeded, with_gradient
 from tests.references import local as reference
 from tests.references.graphs import messy_graph, random_rows
-
-# float64 against float64: only the order of additions differs.
-CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
 
 
 @pytest.fixture
@@ -31,34 +26,6 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-def _seed(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def _edges(num_nodes: int, *pairs: tuple[int, int]) -> Graph:
-    return Graph.from_edges([i for i, _ in pairs], [j for _, j in pairs], x=torch.zeros(num_nodes, 1))
-
-
-def _ring(num_nodes: int) -> Graph:
-    nodes = torch.arange(num_nodes)
-    return Graph.from_edges(nodes, (nodes + 1) % num_nodes, x=torch.zeros(num_nodes, 1)).symmetrized()
-
-
-def _unit(num_nodes: int, dim: int, seed: int = 0) -> Tensor:
-    return torch.nn.functional.normalize(random_rows(num_nodes, dim, seed), dim=1)
-
-
-def _grad(function: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
-    leaf = z.detach().clone().requires_grad_()
-    value = function(leaf)
-    (grad,) = torch.autograd.grad(value, leaf)
-    return value.detach(), grad
-
-
-def _item(loss: Tensor) -> float:
-    return float(loss.detach())
 
 
 # Value and gradient against the formulas
@@ -79,8 +46,8 @@ def test_equals_reference(positives: Any, weight_gradient: bool, include_self: b
             return terms.positive + terms.negative
         return local_contrastive(z, graph, negatives="exact", **options)
 
-    value, grad = _grad(loss, z)
-    expected, expected_grad = _grad(
+    value, grad = with_gradient(loss, z)
+    expected, expected_grad = with_gradient(
         lambda z: reference.local_loss(z, graph, tau, positives, include_self=include_self, weight_gradient=weight_gradient),
         z,
     )
@@ -103,26 +70,24 @@ def _graphs(draw: st.DrawFn) -> Edges:
 @given(_graphs(), st.integers(0, 99), st.sampled_from(["mean", "weighted"]), st.booleans())
 def test_equals_reference_on_any_graph(edges: Edges, seed: int, positives: Any, include_self: bool) -> None:
     # "max" is left to the case above: between equally near neighbours its gradient is a matter of choice.
-    graph = _edges(edges[0], *edges[1])
+    graph = linked(edges[0], *edges[1])
     z = random_rows(graph.num_nodes, 3, seed)
     options: dict[str, Any] = {"positives": positives, "include_self": include_self}
-    value, grad = _grad(lambda z: local_contrastive(z, graph, temperature=0.5, negatives="exact", **options), z)
-    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, 0.5, **options), z)
+    value, grad = with_gradient(lambda z: local_contrastive(z, graph, temperature=0.5, negatives="exact", **options), z)
+    expected, expected_grad = with_gradient(lambda z: reference.local_loss(z, graph, 0.5, **options), z)
     torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(grad, expected_grad, rtol=1e-8, atol=1e-8)
-
-
-def _kernel_reference(draw: Any, tau: float) -> Callable[[Tensor], Tensor]:
-    return lambda u: reference.negative_kernel(draw.psi(u), reference.kernel_floor(len(u), tau), 1 / tau)
 
 
 @pytest.mark.parametrize("name", MAPS)
 def test_kernelised_loss_equals_reference(name: Any) -> None:
     graph, z, tau = messy_graph(), random_rows(12, 5), 1.0
-    draw = MAPS[name](300).draw(5, tau, generator=_seed(4), dtype=torch.float64)
+    draw = MAPS[name](300).draw(5, tau, generator=seeded(4), dtype=torch.float64)
     options: dict[str, Any] = {"temperature": tau, "negatives": name, "num_features": 300}
-    value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(4), **options), z)
-    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, tau)), z)
+    value, grad = with_gradient(lambda z: local_contrastive(z, graph, generator=seeded(4), **options), z)
+    expected, expected_grad = with_gradient(
+        lambda z: reference.local_loss(z, graph, tau, negative=kernel_reference(draw, tau)), z
+    )
     torch.testing.assert_close(value, expected, **CLOSE)
     torch.testing.assert_close(grad, expected_grad, **CLOSE)
 
@@ -132,7 +97,7 @@ def test_a_feature_map_object_decides_for_itself(law: Any) -> None:
     graph, z, tau = messy_graph(), random_rows(12, 5), 0.5
     loss = local_contrastive(z, graph, temperature=tau, negatives=RandomFourier(400, fixed_seed=3, law=law), num_features=1)
     variance = 1 / tau if law == "correct" else tau
-    frequencies = torch.randn(5, 400, generator=_seed(3), dtype=torch.float64) * math.sqrt(variance)
+    frequencies = torch.randn(5, 400, generator=seeded(3), dtype=torch.float64) * math.sqrt(variance)
     expected = reference.local_loss(
         z, graph, tau, negative=lambda u: reference.negative_kernel(reference.rff(u, frequencies), 0.0, 1 / tau)
     )
@@ -141,155 +106,28 @@ def test_a_feature_map_object_decides_for_itself(law: Any) -> None:
 
 def test_single_precision() -> None:
     graph, z = messy_graph(), random_rows(12, 5)
-    narrow, narrow_grad = _grad(lambda z: local_contrastive(z, graph, negatives="exact"), z.float())
-    wide, wide_grad = _grad(lambda z: local_contrastive(z, graph, negatives="exact"), z)
+    narrow, narrow_grad = with_gradient(lambda z: local_contrastive(z, graph, negatives="exact"), z.float())
+    wide, wide_grad = with_gradient(lambda z: local_contrastive(z, graph, negatives="exact"), z)
     assert narrow.dtype == torch.float32
     # The project's promise: 1e-5 relative, in value and gradient.
-    assert abs(_item(narrow) - _item(wide)) < 1e-5 * abs(_item(wide))
+    assert abs(number(narrow) - number(wide)) < 1e-5 * abs(number(wide))
     assert float((narrow_grad - wide_grad).norm() / wide_grad.norm()) < 1e-5
 
 
 @pytest.mark.parametrize("negatives", ["exact", "sorf"])
 def test_bfloat16_embeddings(negatives: Any) -> None:
-    graph, z = _ring(200), random_rows(200, 64, dtype=torch.float32)
+    graph, z = ring(200), random_rows(200, 64, dtype=torch.float32)
     options: dict[str, Any] = {"negatives": negatives, "num_features": 512}
-    low, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z.bfloat16())
-    rounded, _ = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z.bfloat16().float())
-    full, full_grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z)
+    low, grad = with_gradient(lambda z: local_contrastive(z, graph, generator=seeded(0), **options), z.bfloat16())
+    rounded, _ = with_gradient(lambda z: local_contrastive(z, graph, generator=seeded(0), **options), z.bfloat16().float())
+    full, full_grad = with_gradient(lambda z: local_contrastive(z, graph, generator=seeded(0), **options), z)
     # Widening is exact, so only the rounding of z itself remains: relative 2^-9 an entry, which moves cosines of 64
     # entries by about 2^-9 and the loss, averaged over nodes, by less than 2^-9 / tau = .004.
     assert torch.equal(low, rounded)
-    assert abs(_item(low) - _item(full)) < 0.004
+    assert abs(number(low) - number(full)) < 0.004
     assert grad.dtype == torch.bfloat16
     # Gradients are rounded once more, to 2^-9 each.
     assert float((grad.float() - full_grad).norm() / full_grad.norm()) < 0.02
-
-
-# Random features against the exact sum
-
-
-@pytest.mark.parametrize(("name", "tau"), [("rff", 0.5), ("orf", 0.5), ("positive", 2.0)])
-def test_error_falls_as_one_over_root_of_features(name: Any, tau: float) -> None:
-    # Positive features have relative variance e^(4/tau)/D, out of the regime of small errors below tau = 1 or so.
-    graph, z = _ring(150), _unit(150, 32)
-    exact = _item(local_contrastive(z, graph, temperature=tau, negatives="exact"))
-    counts = [64, 256, 1024, 4096]
-    rms = []
-    for count in counts:
-        options: dict[str, Any] = {"temperature": tau, "negatives": name, "num_features": count}
-        errors = [_item(local_contrastive(z, graph, generator=_seed(s), **options)) - exact for s in range(20)]
-        rms.append(math.sqrt(np.mean(np.square(errors))))
-    slope = np.polyfit(np.log(counts), np.log(rms), 1)[0]
-    # A root mean square of 20 errors has relative deviation 16%, the slope over these counts .05: three of them.
-    assert -0.65 < slope < -0.35
-    assert rms[-1] < 0.02
-
-
-def test_sorf_is_near_exact_in_high_dimension() -> None:
-    graph, z = _ring(1000), _unit(1000, 256).float()
-    exact = _item(local_contrastive(z, graph, temperature=0.5, negatives="exact"))
-    sorf = _item(local_contrastive(z, graph, temperature=0.5, negatives="sorf", num_features=4096, generator=_seed(0)))
-    # M9: -.015 of bias at d = 256, and .001 of noise at this D.
-    assert abs(sorf - exact) < 0.02
-
-
-def test_sorf_converges_to_its_own_limit_in_low_dimension() -> None:
-    n, dim, tau = 500, 16, 0.5
-    graph, z = _ring(n), _unit(n, dim)
-    exact = _item(local_contrastive(z, graph, temperature=tau, negatives="exact"))
-    sorf = _item(local_contrastive(z, graph, temperature=tau, negatives="sorf", num_features=8192, generator=_seed(0)))
-    assert -0.35 < sorf - exact < -0.15  # M9: about -.25 at d = 16
-    r, order = math.sqrt(dim / tau) * torch.cdist(z, z).numpy(), dim / 2 - 1
-    np.fill_diagonal(r, 1.0)
-    kernel = gamma(dim / 2) * (2 / r) ** order * jv(order, r)
-    np.fill_diagonal(kernel, 1.0)
-    limit = np.log(kernel.sum(1)).mean() + 1 / tau
-    positive = _item(local_terms(z, graph, temperature=tau, negatives="exact").positive)
-    # Three draws at this D scatter by .001 around the limit.
-    assert abs(sorf - positive - limit) < 0.005
-
-
-def test_constant_is_kept() -> None:
-    """M2: e^(1/tau), so that values compare. Equal embeddings leave no noise in Fourier features: log(N e^(1/tau))."""
-    z = torch.ones(4, 3, dtype=torch.float64)
-    for negatives in ("exact", "rff", "orf", "sorf"):
-        terms = local_terms(z, _ring(4), temperature=0.25, negatives=negatives, num_features=8)
-        assert _item(terms.negative) == pytest.approx(math.log(4) + 4)
-        assert _item(terms.positive) == pytest.approx(-4)
-
-
-def test_log_of_an_estimate_lies_below() -> None:
-    """M5: by Jensen's inequality the kernelised value is too small on average, by Var/(2 mean^2)."""
-    n, dim, tau, count, draws = 80, 32, 0.5, 128, 400
-    graph, z = _ring(n), _unit(n, dim)
-    exact = _item(local_contrastive(z, graph, temperature=tau, negatives="exact"))
-    errors, sums = [], []
-    for seed in range(draws):
-        psi = RandomFourier(count).draw(dim, tau, generator=_seed(seed), dtype=torch.float64).psi(z)
-        sums.append(psi @ psi.sum(0))
-        loss = local_contrastive(z, graph, temperature=tau, negatives="rff", num_features=count, generator=_seed(seed))
-        errors.append(_item(loss) - exact)
-    q = torch.stack(sums)
-    predicted = -float((q.var(0) / (2 * q.mean(0) ** 2)).mean())
-    error = float(np.std(errors)) / math.sqrt(draws)
-    assert np.mean(errors) < -4 * error
-    # Four standard errors, and the next order of the expansion, which is about a tenth of the first here.
-    assert abs(np.mean(errors) - predicted) < 4 * error + 0.2 * abs(predicted)
-
-
-def test_frequencies_are_fresh_at_each_call() -> None:
-    """M6: one draw a call, shared by psi_i and S; the same seed gives the same loss to the bit."""
-    graph, z = _ring(30), random_rows(30, 8, dtype=torch.float32)
-    for name in MAPS:
-        generator = _seed(0)
-        options: dict[str, Any] = {"temperature": 1.0, "negatives": name, "num_features": 256}
-        first, second = (local_contrastive(z, graph, generator=generator, **options) for _ in range(2))
-        assert torch.equal(first, local_contrastive(z, graph, generator=_seed(0), **options))
-        assert not torch.equal(first, second)
-
-
-# M4: estimates below the true lower bound
-
-
-@pytest.mark.parametrize(("name", "tau"), [("rff", 0.1), ("positive", 0.2)])
-def test_low_estimates_are_clamped_counted_and_announced(name: Any, tau: float) -> None:
-    n, count = 60, 16
-    graph, z = _ring(n), _unit(n, 24)
-    draw = MAPS[name](count).draw(24, tau, generator=_seed(0), dtype=torch.float64)
-    psi = draw.psi(z)
-    floor = reference.kernel_floor(n, tau)
-    share = float((psi @ psi.sum(0) < floor).double().mean())
-    assert 0.1 < share < 1
-    options: dict[str, Any] = {"temperature": tau, "negatives": name, "num_features": count}
-    terms = local_terms(z, graph, generator=_seed(0), **options)
-    assert float(terms.clamped) == pytest.approx(share)
-    with pytest.warns(LocalGCLWarning, match=rf"{share:.1%} of the nodes .* clamped .* temperature {tau}"):
-        value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z)
-    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, negative=_kernel_reference(draw, tau)), z)
-    assert grad.isfinite().all()
-    torch.testing.assert_close(value, expected, **CLOSE)
-    torch.testing.assert_close(grad, expected_grad, **CLOSE)
-    # No row can fall below the bound, which for both kinds is log(e^(1/tau) + (N - 1) e^(-1/tau)).
-    assert _item(terms.negative) >= math.log(reference.exponential_floor(n, tau)) - 1e-12
-
-
-@pytest.mark.parametrize("tau", [0.1, 0.5, 2.0])
-def test_the_bound_is_the_largest_true_one(tau: float) -> None:
-    """A node with all others opposite attains it: its sum is e^(1/tau) + (N - 1) e^(-1/tau)."""
-    n = 7
-    z = -torch.ones(n, 1, dtype=torch.float64)
-    z[0] = 1
-    exact = _item(local_terms(z, _ring(n), temperature=tau, negatives="exact").negative) * n
-    others = (n - 1) * math.log((n - 1) * math.exp(1 / tau) + math.exp(-1 / tau))
-    assert exact - others == pytest.approx(math.log(reference.exponential_floor(n, tau)))
-    for kind in (RandomFourier, PositiveRandom):
-        floor = kind(8).draw(1, tau).floor(torch.tensor(n, dtype=torch.float64))
-        assert float(floor) * math.exp(1 / tau) == pytest.approx(reference.exponential_floor(n, tau))
-
-
-def test_enough_features_clamp_nothing() -> None:
-    terms = local_terms(_unit(300, 64), _ring(300), temperature=0.5, negatives="rff", num_features=1024, generator=_seed(0))
-    assert float(terms.clamped) == 0
 
 
 # What N(i) is
@@ -298,24 +136,24 @@ def test_enough_features_clamp_nothing() -> None:
 def test_self_loops_are_no_neighbours_unless_asked_for() -> None:
     """M10. Loops of the graph itself are ignored by default, and count once with `include_self`."""
     z = random_rows(3, 4)
-    plain, loops = _edges(3, (0, 1), (1, 2)), _edges(3, (0, 0), (0, 0), (0, 1), (1, 2), (2, 2))
+    plain, loops = linked(3, (0, 1), (1, 2)), linked(3, (0, 0), (0, 0), (0, 1), (1, 2), (2, 2))
     for include_self in (False, True):
         options: dict[str, Any] = {"negatives": "exact", "include_self": include_self}
         assert torch.equal(local_contrastive(z, plain, **options), local_contrastive(z, loops, **options))
     u = torch.nn.functional.normalize(z, dim=1)
     closed = local_terms(z, plain, temperature=1.0, negatives="exact", include_self=True).positive
     rows = [(math.e + math.exp(u[0] @ u[1])) / 2, (math.e + math.exp(u[1] @ u[2])) / 2, math.e]
-    assert _item(closed) == pytest.approx(-sum(math.log(row) for row in rows) / 3)
+    assert number(closed) == pytest.approx(-sum(math.log(row) for row in rows) / 3)
 
 
 def test_isolated_nodes_repel_but_attract_nobody() -> None:
     """M11: node 2 has no positive term, yet stays in every negative sum and in the denominator."""
     z = torch.tensor([[1.0, 0], [0, 1], [-1, 0]], dtype=torch.float64, requires_grad=True)
-    graph = _edges(3, (0, 1), (1, 0))
+    graph = linked(3, (0, 1), (1, 0))
     terms = local_terms(z, graph, temperature=1.0, negatives="exact")
     e = math.e
-    assert _item(terms.positive) == pytest.approx(0, abs=1e-12)  # 0 and 1 are orthogonal: log e^0
-    assert _item(terms.negative) == pytest.approx((2 * math.log(e + 1 + 1 / e) + math.log(e + 2)) / 3)
+    assert number(terms.positive) == pytest.approx(0, abs=1e-12)  # 0 and 1 are orthogonal: log e^0
+    assert number(terms.negative) == pytest.approx((2 * math.log(e + 1 + 1 / e) + math.log(e + 2)) / 3)
     (grad,) = torch.autograd.grad(terms.negative, z, retain_graph=True)
     assert (grad[2] != 0).any()
     (grad,) = torch.autograd.grad(terms.positive, z)
@@ -326,8 +164,8 @@ def test_isolated_nodes_repel_but_attract_nobody() -> None:
 @pytest.mark.parametrize("positives", ["mean", "max", "weighted"])
 def test_a_graph_without_edges_has_no_positive_term(positives: Any) -> None:
     z = random_rows(4, 3).requires_grad_()
-    terms = local_terms(z, _edges(4), positives=positives, negatives="exact")
-    assert _item(terms.positive) == 0
+    terms = local_terms(z, linked(4), positives=positives, negatives="exact")
+    assert number(terms.positive) == 0
     (grad,) = torch.autograd.grad(terms.positive + terms.negative, z)
     assert grad.isfinite().all()
 
@@ -335,9 +173,9 @@ def test_a_graph_without_edges_has_no_positive_term(positives: Any) -> None:
 def test_log_of_a_mean_of_exponentials() -> None:
     """M12: -log((e + 1)/2) = -.620 for similarities 1 and 0, not their mean -.5."""
     z = torch.tensor([[1.0, 0], [1, 0], [0, 1]], dtype=torch.float64)
-    terms = local_terms(z, _edges(3, (0, 1), (0, 2)), temperature=1.0, negatives="exact")
-    assert 3 * _item(terms.positive) == pytest.approx(-math.log((math.e + 1) / 2))
-    assert 3 * _item(terms.positive) == pytest.approx(-0.6201, abs=1e-4)
+    terms = local_terms(z, linked(3, (0, 1), (0, 2)), temperature=1.0, negatives="exact")
+    assert 3 * number(terms.positive) == pytest.approx(-math.log((math.e + 1) / 2))
+    assert 3 * number(terms.positive) == pytest.approx(-0.6201, abs=1e-4)
 
 
 def test_directed_edges_are_used_as_given() -> None:
@@ -345,8 +183,8 @@ def test_directed_edges_are_used_as_given() -> None:
     z = random_rows(2, 3)
     cosine = float(torch.nn.functional.cosine_similarity(z[0], z[1], dim=0))
     one, both = (
-        _item(local_terms(z, g, temperature=1.0, negatives="exact").positive)
-        for g in (_edges(2, (0, 1)), _edges(2, (0, 1), (1, 0)))
+        number(local_terms(z, g, temperature=1.0, negatives="exact").positive)
+        for g in (linked(2, (0, 1)), linked(2, (0, 1), (1, 0)))
     )
     assert one == pytest.approx(-cosine / 2)
     assert both == pytest.approx(-cosine)
@@ -354,8 +192,8 @@ def test_directed_edges_are_used_as_given() -> None:
 
 def test_parallel_edges_count_as_often_as_they_occur() -> None:
     z = torch.tensor([[1.0, 0], [1, 0], [0, 1]], dtype=torch.float64)
-    terms = local_terms(z, _edges(3, (0, 1), (0, 1), (0, 2)), temperature=1.0, negatives="exact")
-    assert 3 * _item(terms.positive) == pytest.approx(-math.log((2 * math.e + 1) / 3))
+    terms = local_terms(z, linked(3, (0, 1), (0, 1), (0, 2)), temperature=1.0, negatives="exact")
+    assert 3 * number(terms.positive) == pytest.approx(-math.log((2 * math.e + 1) / 3))
 
 
 # Identities
@@ -364,9 +202,9 @@ def test_parallel_edges_count_as_often_as_they_occur() -> None:
 def test_equal_similarities_make_all_positives_equal() -> None:
     """M15, M16: with the softmax normalised to one, equal weights give back the mean."""
     z = torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, -1, 0], [1, 0, 1], [1, 0, -1]], dtype=torch.float64)
-    star = _edges(5, (0, 1), (0, 2), (0, 3), (0, 4))
+    star = linked(5, (0, 1), (0, 2), (0, 3), (0, 4))
     values = [
-        _item(local_terms(z, star, temperature=0.5, positives=p, negatives="exact").positive)
+        number(local_terms(z, star, temperature=0.5, positives=p, negatives="exact").positive)
         for p in ("mean", "max", "weighted")
     ]
     assert values == pytest.approx([-math.sqrt(2) / 5] * 3)
@@ -376,10 +214,10 @@ def test_equal_similarities_make_all_positives_equal() -> None:
 @given(_graphs(), st.integers(0, 99))
 def test_weights_lie_between_mean_and_max(edges: Edges, seed: int) -> None:
     """Weights that grow with similarity raise the average, and no average exceeds the maximum."""
-    graph = _edges(edges[0], *edges[1])
+    graph = linked(edges[0], *edges[1])
     z = random_rows(graph.num_nodes, 3, seed)
     mean, weighted, highest = (
-        _item(local_terms(z, graph, positives=p, negatives="exact").positive) for p in ("mean", "weighted", "max")
+        number(local_terms(z, graph, positives=p, negatives="exact").positive) for p in ("mean", "weighted", "max")
     )
     assert highest - 1e-12 <= weighted <= mean + 1e-12
 
@@ -387,7 +225,7 @@ def test_weights_lie_between_mean_and_max(edges: Edges, seed: int) -> None:
 def test_only_the_nearest_neighbour_is_pulled_by_max() -> None:
     """M15: the gradient flows to both ends of the chosen edge, and to no other neighbour."""
     z = torch.tensor([[1.0, 0.1], [1, 0], [0, 1]], dtype=torch.float64, requires_grad=True)
-    terms = local_terms(z, _edges(3, (0, 1), (0, 2)), positives="max", negatives="exact")
+    terms = local_terms(z, linked(3, (0, 1), (0, 2)), positives="max", negatives="exact")
     (grad,) = torch.autograd.grad(terms.positive, z)
     assert (grad != 0).any(dim=1).tolist() == [True, True, False]
 
@@ -395,8 +233,8 @@ def test_only_the_nearest_neighbour_is_pulled_by_max() -> None:
 def test_weights_carry_no_gradient_by_default() -> None:
     graph, z = messy_graph(), random_rows(12, 5)
     options: dict[str, Any] = {"positives": "weighted", "negatives": "exact"}
-    value, grad = _grad(lambda z: local_terms(z, graph, **options).positive, z)
-    same, other = _grad(lambda z: local_terms(z, graph, weight_gradient=True, **options).positive, z)
+    value, grad = with_gradient(lambda z: local_terms(z, graph, **options).positive, z)
+    same, other = with_gradient(lambda z: local_terms(z, graph, weight_gradient=True, **options).positive, z)
     assert torch.equal(value, same)
     assert not torch.allclose(grad, other)
 
@@ -404,7 +242,7 @@ def test_weights_carry_no_gradient_by_default() -> None:
 @settings(max_examples=25, deadline=None)
 @given(_graphs(), st.integers(0, 99), st.floats(1e-8, 1e8))
 def test_scale_of_embeddings_does_not_matter(edges: Edges, seed: int, factor: float) -> None:
-    graph = _edges(edges[0], *edges[1])
+    graph = linked(edges[0], *edges[1])
     z = random_rows(graph.num_nodes, 3, seed)
     factors = 1 + torch.arange(graph.num_nodes, dtype=torch.float64)[:, None]
     scaled = local_contrastive(factor * factors * z, graph, negatives="exact")
@@ -415,7 +253,7 @@ def test_scale_of_embeddings_does_not_matter(edges: Edges, seed: int, factor: fl
 @given(_graphs(), st.permutations(range(7)))
 def test_names_of_nodes_do_not_matter(edges: Edges, names: list[int]) -> None:
     """Renumbering nodes leaves the loss alone and renumbers the gradient."""
-    graph = _edges(edges[0], *edges[1])
+    graph = linked(edges[0], *edges[1])
     order = torch.tensor([name for name in names if name < graph.num_nodes])
     position = torch.argsort(order)  # new node k is old node order[k]
     renamed = graph.with_edges(position[graph.rows], position[graph.indices])
@@ -427,8 +265,8 @@ def test_names_of_nodes_do_not_matter(edges: Edges, names: list[int]) -> None:
             terms = local_terms(z, graph, **options)  # so few features may clamp, which is not the matter here
             return terms.positive + terms.negative
 
-        value, grad = _grad(lambda z: loss(z, graph), z)
-        renamed_value, renamed_grad = _grad(lambda z: loss(z, renamed), z[order])
+        value, grad = with_gradient(lambda z: loss(z, graph), z)
+        renamed_value, renamed_grad = with_gradient(lambda z: loss(z, renamed), z[order])
         torch.testing.assert_close(renamed_value, value, rtol=1e-10, atol=1e-10)
         torch.testing.assert_close(renamed_grad, grad[order], rtol=1e-8, atol=1e-8)
 
@@ -439,14 +277,14 @@ def test_names_of_nodes_do_not_matter(edges: Edges, names: list[int]) -> None:
 @pytest.mark.parametrize("positives", ["mean", "max", "weighted"])
 @pytest.mark.parametrize("negatives", ["exact", "rff"])
 def test_rows_of_zeros_leave_both_terms(negatives: Any, positives: Any) -> None:
-    graph, tau = _edges(5, (0, 1), (0, 2), (1, 0), (2, 0), (3, 1), (1, 3), (4, 0)), 1.0
+    graph, tau = linked(5, (0, 1), (0, 2), (1, 0), (2, 0), (3, 1), (1, 3), (4, 0)), 1.0
     z = random_rows(5, 3)
     z[1] = 0  # node 3 has no living neighbour left
     options: dict[str, Any] = {"temperature": tau, "positives": positives, "negatives": negatives, "num_features": 500}
-    value, grad = _grad(lambda z: local_contrastive(z, graph, generator=_seed(0), **options), z)
-    draw = RandomFourier(500).draw(3, tau, generator=_seed(0), dtype=torch.float64)
-    negative = _kernel_reference(draw, tau) if negatives == "rff" else None
-    expected, expected_grad = _grad(lambda z: reference.local_loss(z, graph, tau, positives, negative=negative), z)
+    value, grad = with_gradient(lambda z: local_contrastive(z, graph, generator=seeded(0), **options), z)
+    draw = RandomFourier(500).draw(3, tau, generator=seeded(0), dtype=torch.float64)
+    negative = kernel_reference(draw, tau) if negatives == "rff" else None
+    expected, expected_grad = with_gradient(lambda z: reference.local_loss(z, graph, tau, positives, negative=negative), z)
     torch.testing.assert_close(value, expected, **CLOSE)
     torch.testing.assert_close(grad, expected_grad, **CLOSE)
     assert (grad[1] == 0).all()
@@ -456,7 +294,7 @@ def test_rows_of_zeros_leave_both_terms(negatives: Any, positives: Any) -> None:
 
 @pytest.mark.parametrize("negatives", ["exact", "sorf"])
 def test_all_rows_zero(negatives: Any) -> None:
-    value, grad = _grad(lambda z: local_contrastive(z, _ring(4), negatives=negatives, num_features=8), torch.zeros(4, 3))
+    value, grad = with_gradient(lambda z: local_contrastive(z, ring(4), negatives=negatives, num_features=8), torch.zeros(4, 3))
     assert float(value) == 0
     assert (grad == 0).all()
 
@@ -467,9 +305,9 @@ def test_rows_too_small_to_have_a_direction() -> None:
     z[0] *= 1e-30
     z[1] *= 1e-10
     z[2] *= 1e10
-    terms = local_terms(z, _ring(4), negatives="exact")
+    terms = local_terms(z, ring(4), negatives="exact")
     assert float(terms.dead) == pytest.approx(1 / 4)
-    value, grad = _grad(lambda z: local_contrastive(z, _ring(4), negatives="exact"), z)
+    value, grad = with_gradient(lambda z: local_contrastive(z, ring(4), negatives="exact"), z)
     assert value.isfinite()
     assert grad.isfinite().all()
     assert (grad[0] == 0).all()
@@ -480,7 +318,7 @@ def test_nan_is_not_taken_for_zero(negatives: Any) -> None:
     """A diverged encoder must show: hiding its rows like rows of zeros would train on silently."""
     z = random_rows(4, 3)
     z[1, 2] = math.nan
-    terms = local_terms(z, _ring(4), negatives=negatives, num_features=64)
+    terms = local_terms(z, ring(4), negatives=negatives, num_features=64)
     assert terms.positive.isnan()
     assert terms.negative.isnan()
     assert float(terms.dead) == 0
@@ -521,11 +359,11 @@ def test_two_ranks_equal_one_machine(kind: type[FeatureMap]) -> None:
         terms = local_terms(z, graph, temperature=tau, negatives=maker, reduce=reduce)
         return terms.positive + terms.negative
 
-    expected, expected_grad = _grad(lambda z: loss(z, whole), z)
+    expected, expected_grad = with_gradient(lambda z: loss(z, whole), z)
     ranks, results = _Ranks(2), dict[int, tuple[Tensor, Tensor]]()
 
     def work(rank: int, graph: Graph, part: Tensor) -> None:
-        results[rank] = _grad(lambda z: loss(z, graph, ranks.reduce(rank)), part)
+        results[rank] = with_gradient(lambda z: loss(z, graph, ranks.reduce(rank)), part)
 
     threads = [
         threading.Thread(target=work, args=(0, first, z[:12])),
@@ -559,11 +397,11 @@ def test_choice_of_negatives() -> None:
 
 def test_auto_follows_the_choice() -> None:
     z = random_rows(40, 8)
-    assert torch.equal(local_contrastive(z, _ring(40)), local_contrastive(z, _ring(40), negatives="exact"))
-    z, graph = random_rows(3000, 8), _ring(3000)
+    assert torch.equal(local_contrastive(z, ring(40)), local_contrastive(z, ring(40), negatives="exact"))
+    z, graph = random_rows(3000, 8), ring(3000)
     options: dict[str, Any] = {"temperature": 4.0, "num_features": 32}
-    auto = local_contrastive(z, graph, generator=_seed(0), **options)
-    assert torch.equal(auto, local_contrastive(z, graph, negatives="orf", generator=_seed(0), **options))
+    auto = local_contrastive(z, graph, generator=seeded(0), **options)
+    assert torch.equal(auto, local_contrastive(z, graph, negatives="orf", generator=seeded(0), **options))
 
 
 # Wrong input
@@ -572,29 +410,29 @@ def test_auto_follows_the_choice() -> None:
 @pytest.mark.parametrize("rows", [3, 5])
 def test_one_embedding_per_node(rows: int) -> None:
     with pytest.raises(ValueError, match=rf"{rows} embeddings for 4 nodes"):
-        local_contrastive(torch.ones(rows, 2), _ring(4))
+        local_contrastive(torch.ones(rows, 2), ring(4))
 
 
 @pytest.mark.parametrize("temperature", [0.0, -0.5, math.nan, math.inf])
 @pytest.mark.parametrize("negatives", ["auto", "exact", "sorf"])
 def test_temperature_must_be_positive(negatives: Any, temperature: float) -> None:
     with pytest.raises(ValueError, match=rf"temperature is {temperature}; it must be above 0"):
-        local_contrastive(torch.ones(4, 2), _ring(4), temperature=temperature, negatives=negatives)
+        local_contrastive(torch.ones(4, 2), ring(4), temperature=temperature, negatives=negatives)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_unknown_names() -> None:
     with pytest.raises(ValueError, match=r"negatives is 'exat'; did you mean 'exact'\?"):
-        local_contrastive(torch.ones(4, 2), _ring(4), negatives="exat")  # type: ignore[arg-type]  # that is the test
+        local_contrastive(torch.ones(4, 2), ring(4), negatives="exat")  # type: ignore[arg-type]  # that is the test
     with pytest.raises(ValueError, match=r"positives is 'median'; choose 'mean', 'max' or 'weighted'"):
-        local_contrastive(torch.ones(4, 2), _ring(4), positives="median")  # type: ignore[arg-type]  # that is the test
+        local_contrastive(torch.ones(4, 2), ring(4), positives="median")  # type: ignore[arg-type]  # that is the test
 
 
 def test_no_features() -> None:
     with pytest.raises(ValueError, match="num_features is 0"):
-        local_contrastive(torch.ones(4, 2), _ring(4), negatives="rff", num_features=0)
+        local_contrastive(torch.ones(4, 2), ring(4), negatives="rff", num_features=0)
 
 
 def test_exact_negatives_cannot_be_spread_over_machines() -> None:
     with pytest.raises(ValueError, match="exact negatives need all embeddings on one machine"):
-        local_contrastive(torch.ones(4, 2), _ring(4), negatives="exact", reduce=lambda vector: vector)
+        local_contrastive(torch.ones(4, 2), ring(4), negatives="exact", reduce=lambda vector: vector)
