@@ -113,6 +113,23 @@ def test_options_given_override_the_defaults_and_are_kept(files: Path) -> None:
     assert config.preparation.symmetrise is False
 
 
+def test_resuming_repeats_the_command_or_names_the_folder_and_changes_nothing(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", *source(files), *FAST, "--out", str(files / "run")]
+    assert run(*command) == 0
+    before = (files / "run" / "weights.safetensors").read_bytes()
+    assert run(*command, "--resume") == 0
+    assert run("train", "--resume", "--out", files / "run") == 0
+    capsys.readouterr()
+    for change in (["--seed", "5"], ["--labels", str(files / "edges.csv")]):
+        assert run(*command, "--resume", *change) == 1
+        assert "was started with" in capsys.readouterr().err
+    assert run("train", "--resume", "--out", files / "run", "--method", "random-init") == 1
+    assert "was started with method 'local-gcl', not 'random-init'" in capsys.readouterr().err
+    assert (files / "run" / "weights.safetensors").read_bytes() == before
+
+
 def test_other_methods(files: Path) -> None:
     assert run("train", *source(files), "--method", "random-init", "--dim", "8", "--device", "cpu", "--out", files / "r") == 0
     assert RunFolder.open(files / "r").config.method == "random-init"
@@ -135,6 +152,7 @@ BAD: list[tuple[str, list[str], str]] = [
     ("no features", ["digits", "--num-features", "0"], "num-features is 0; it must be at least 1"),
     ("bad device", ["digits", "--device", "tpu"], "choose auto, cpu, cuda"),
     ("resume without folder", ["--resume"], "--resume needs --out DIR"),
+    ("resume of a run never started", ["digits", "--resume"], "runs/digits is not a run folder"),
     ("resume of nothing", ["--resume", "--out", "nothing"], "is not a run folder"),
     ("unknown method", ["digits", "--method", "locla-gcl"], "did you mean 'local-gcl'"),
 ]

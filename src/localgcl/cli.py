@@ -79,7 +79,7 @@ def train(arguments: list[str]) -> None:
         "chosen from the graph's statistics.",
     )
     _add_source(parser)
-    parser.add_argument("--method", default="local-gcl", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
+    parser.add_argument("--method", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
     parser.add_argument("--out", metavar="DIR", help="run folder to write (default: runs/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out after an interruption")
     parser.add_argument("--warm-start", metavar="RUN", help="start from the weights of another run")
@@ -99,7 +99,7 @@ def _train(
     edges: str | None,
     features: str | None,
     labels: str | None,
-    method: str,
+    method: str | None,
     out: str | None,
     resume: bool,
     warm_start: str | None,
@@ -115,20 +115,21 @@ def _train(
     from localgcl.training import RunFolder, fit
 
     say: Callable[[str], None] = (lambda _: None) if quiet else print
-    if resume:
-        if out is None:
-            raise ValueError("--resume needs --out DIR, the run folder to go on with")
-        run = RunFolder.open(out)
-        if settings or dataset or edges:
-            raise ValueError("a resumed run keeps its own graph and settings; give only --resume and --out")
-        source, config = Source(**run.source), run.config
-        graph = source.read()
+    if resume and out is None and not (dataset or edges):
+        raise ValueError("--resume needs --out DIR, the run folder to go on with")
+    if resume and not (dataset or edges):
+        source = Source(**RunFolder.open(str(out)).source)
     else:
         source = Source(dataset, edges, features, labels)
-        graph = source.read()
+    out = out or f"runs/{source.name}"
+    if resume:
+        run = RunFolder.open(out)
+        run.check_same({**source.to_dict(), **settings, **({"method": method} if method else {})})
+        config, graph = run.config, source.read()
+    else:
+        graph, method = source.read(), method or "local-gcl"
         chosen = settings_for(method, graph, source.dataset)
         config = configure(method, {**chosen.values, **settings})
-        out = out or f"runs/{source.name}"
         say(repr(graph))
         say(chosen.explain(settings))
     model = fit(
@@ -159,7 +160,6 @@ def embed(arguments: list[str]) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     options = parser.parse_args(arguments)
 
-    from localgcl.datasets import names
     from localgcl.datasets.source import Source
     from localgcl.export import write_embeddings
     from localgcl.training import Model, RunFolder
@@ -167,10 +167,10 @@ def embed(arguments: list[str]) -> None:
     run = RunFolder.open(options.run)
     if options.graph is None:
         source = Source(**run.source)
-    elif options.graph in names():
-        source = Source(dataset=options.graph)
-    else:
+    elif options.features is not None or Path(options.graph).suffix:
         source = Source(edges=options.graph, features=options.features)
+    else:
+        source = Source(dataset=options.graph)
     model, graph = Model.load(run, options.device), source.read()
     write_embeddings(options.output, model.embed(graph).numpy(), graph.node_ids, overwrite=options.force)
     print(f"{graph.num_nodes:,} embeddings in {options.output}")

@@ -51,6 +51,16 @@ class RunFolder:
             raise ValueError(f"{path / 'config.toml'} lacks {' and '.join(sorted(missing))}; restore a copy or train again")
         return cls(path, configure(tables["method"], tables["settings"]), tables.get("source", {}), tables.get("made", {}))
 
+    def check_same(self, given: dict[str, Any]) -> None:
+        """Raises ValueError when a resumed run is asked to change: graph, method and settings given again must be its own."""
+        ours = {"method": self.config.method, **self.source, **self.config.flat()}
+        for name, value in given.items():
+            if ours.get(name) != value:
+                raise ValueError(
+                    f"{self.path} was started with {name.replace('_', '-')} {ours.get(name)!r}, not {value!r}; "
+                    "a resumed run keeps its graph and settings: leave that out, or start another run"
+                )
+
     @property
     def config_file(self) -> Path:
         return self.path / "config.toml"
