@@ -191,6 +191,18 @@ def test_deterministic_mode_is_put_back(graph: Graph) -> None:
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+def test_a_resumed_run_takes_the_threads_it_was_started_with(graph: Graph, tmp_path: Path) -> None:
+    seen: list[int] = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(before + 1)
+    with pytest.raises(Stop):
+        fit(graph, config(), folder=tmp_path / "run", callbacks=[killer(5)])
+    torch.set_num_threads(before)
+    fit(graph, config(), folder=tmp_path / "run", resume=True, callbacks=[lambda _: seen.append(torch.get_num_threads())])
+    assert set(seen) == {before + 1}
+    assert torch.get_num_threads() == before
+
+
 def test_warm_start(graph: Graph, tmp_path: Path) -> None:
     first = fit(graph, config(), folder=tmp_path / "first")
     again = fit(graph, config(steps=0), warm_start=tmp_path / "first")

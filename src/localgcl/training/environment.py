@@ -13,26 +13,25 @@ from typing import Any
 import torch
 
 from localgcl._version import __version__
-from localgcl.config import TrainingOptions
 
 
 @contextlib.contextmanager
-def reproducible(training: TrainingOptions) -> Iterator[None]:
-    """Applies `threads` and `deterministic` for the duration of a run and puts torch's settings back after it.
+def reproducible(threads: int, deterministic: bool) -> Iterator[None]:
+    """Applies `threads` (0: torch's choice) and `deterministic` for a run, and puts torch's settings back after it.
 
     On the CPU all differentiated operations of this library add in a fixed order anyway (see `ops`), and the vector functions
     are set up before threads use them (see `vectormath`); what remains is the number of threads, which changes how matrix
     products are split and so their rounding. Runs are bit-identical at the same number.
     """
-    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    if training.threads:
-        torch.set_num_threads(training.threads)
-    if training.deterministic:
+    before, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    if threads:
+        torch.set_num_threads(threads)
+    if deterministic:
         torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
         torch.use_deterministic_algorithms(strict)
 
 

@@ -38,19 +38,22 @@ def fit(
         callbacks: Called with each logged row.
         progress_bar: Show one on stderr.
     """
-    if resume and folder is not None and (finished := _finished(RunFolder.open(folder))) is not None:
-        return finished
+    threads, run = config.training.threads, None
+    if resume and folder is not None:
+        run = RunFolder.open(folder)
+        if (finished := _finished(run)) is not None:
+            return finished
+        threads = threads or run.made.get("threads", 0)  # as many as it was started with, or its rounding would change
     device = choose_device(config.training.device)
-    with reproducible(config.training):
+    with reproducible(threads, config.training.deterministic):
         statistics = column_statistics(graph, config.preparation.scaling)
         prepared = prepare(graph, config.preparation, statistics)
         model = Model.fresh(config, graph.num_features, statistics)
         model.method.check(prepared)
         if warm_start is not None:
             _start_from(model, Model.load(warm_start))
-        run = None
-        if folder is not None:
-            run = RunFolder.open(folder) if resume else RunFolder.create(folder, config, source or {}, describe())
+        if folder is not None and run is None:
+            run = RunFolder.create(folder, config, source or {}, describe())
         model.method.to(device)
         prepared = prepared.to(device)
         callbacks = [*callbacks, *_tensorboard(config, run)]
