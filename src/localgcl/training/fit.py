@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from localgcl.config import Config
@@ -52,11 +53,11 @@ def fit(
         model.method.check(prepared)
         if warm_start is not None:
             _start_from(model, Model.load(warm_start))
+        callbacks = [*callbacks, *_tensorboard(config, folder)]
         if folder is not None and run is None:
             run = RunFolder.create(folder, config, source or {}, describe())
         model.method.to(device)
         prepared = prepared.to(device)
-        callbacks = [*callbacks, *_tensorboard(config, run)]
         try:
             if model.method.trained:
                 model.history = train(
@@ -98,21 +99,25 @@ def _start_from(model: Model, other: Model) -> None:
         raise ValueError(f"the run to start from has other layers than this configuration: {error}") from error
 
 
-def _tensorboard(config: Config, run: RunFolder | None) -> list[Callback]:
+def _tensorboard(config: Config, folder: str | os.PathLike[str] | None) -> list[Callback]:
+    """A callback that writes events, where they are asked for; raises before anything is written when they cannot be."""
     if not config.training.tensorboard:
         return []
-    if run is None:
+    if folder is None:
         raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise ImportError("TensorBoard is not installed; pip install 'localgcl[tensorboard]'") from error
-    writer = SummaryWriter(str(run.path / "tensorboard"))
+
+    writers: list[SummaryWriter] = []  # opened with the first row, when the folder is there
 
     def write(row: dict[str, Any]) -> None:
+        if not writers:
+            writers.append(SummaryWriter(str(Path(folder) / "tensorboard")))
         for name, value in row.items():
             if name != "step":
-                writer.add_scalar(name, value, row["step"])
-        writer.flush()
+                writers[0].add_scalar(name, value, row["step"])
+        writers[0].flush()
 
     return [write]
