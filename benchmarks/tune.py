@@ -1,4 +1,4 @@
-"""Searches settings of Local-GCL on validation nodes only; test labels are never scored.
+"""Searches settings of Local-GCL on validation nodes only: test scores are neither read, printed nor written.
 
     python benchmarks/tune.py cora photo --seeds 3 --jobs 2 --device cuda
 

@@ -12,7 +12,7 @@ from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix, spmm
 
-# Below this share of non-zeros a sparse product beats the dense one (measured on a CPU: they cross at about 4%).
+# Below about this share of non-zeros a sparse product beats the dense one on a CPU.
 _SPARSE_BELOW = 0.05
 
 

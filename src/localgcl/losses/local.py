@@ -193,8 +193,8 @@ def choose_negatives(
 
     Work is counted in multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation,
     against four passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40).
-    The latter run at about a quarter of the exact term's speed: measured 3.1 and 3.6 times slower per multiply-add on a CPU
-    and on an H200 at N = 2708, d = 2048, D = 8192, and 4.7 on a CPU at N = 1797, d = 256, D = 2048.
+    The latter are taken to run at a quarter of the exact term's speed: small factors and trigonometry against one large
+    product. `benchmarks/negative_term.py` shows where the two cross on a machine.
     """
     exact_work = 8 * num_nodes * dim
     kernel_work = 4 * 4 * num_features * (12 * math.sqrt(1 << (dim - 1).bit_length()) + 40)
