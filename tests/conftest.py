@@ -1,6 +1,7 @@
 """Shared fixtures. Shapes in signatures are checked while tests run: the hook below must come before any localgcl import."""
 
 import os
+import pkgutil
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,15 +10,29 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
-# is_pep484_tower: an int is accepted where a float is declared, as type checkers do.
-install_import_hook("localgcl", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+ROOT = Path(__file__).parent.parent
+UNPACK = ROOT.parent / "shared" / "data" / "unpack"
+
+
+def _modules(package: str, without: str) -> list[str]:
+    folder = ROOT / "src" / package.replace(".", "/")
+    return [f"{package}.{module.name}" for module in pkgutil.iter_modules([str(folder)]) if module.name != without]
+
+
+# Not the fused kernels: they are compiled from their source, which a checking wrapper hides.
+install_import_hook(
+    [*_modules("localgcl", without="ops"), *_modules("localgcl.ops", without="gpu")],
+    # is_pep484_tower: an int is accepted where a float is declared, as type checkers do.
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
+
+if not torch.cuda.is_available():
+    # Without a GPU the fused kernels are tested in Triton's interpreter, which has to be asked for before they are imported.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores: threads of one that wait for threads of another cost more than they bring.
     torch.set_num_threads(1)
-
-ROOT = Path(__file__).parent.parent
-UNPACK = ROOT.parent / "shared" / "data" / "unpack"
 
 
 @pytest.fixture(scope="session")

@@ -135,7 +135,7 @@ def test_rff_is_the_printed_formula() -> None:
 def test_orthogonal_frequencies_are_orthogonal_in_blocks_with_chi_lengths() -> None:
     dim, tau = 16, 0.5
     draw = OrthogonalFourier(200 * dim + 5).draw(dim, tau, generator=_seed(0), dtype=torch.float64)
-    frequencies = draw.project(torch.eye(dim, dtype=torch.float64))  # type: ignore[attr-defined]  # Fourier draws have it
+    frequencies = draw.frequencies.angles(torch.eye(dim, dtype=torch.float64))  # type: ignore[union-attr]  # Fourier draws have them
     for start in (0, dim, 200 * dim):  # the last block is cut to five columns
         block = frequencies[:, start : start + dim]
         gram = block.T @ block
@@ -151,7 +151,7 @@ def test_orthogonal_directions_favour_no_side() -> None:
     """QR routines fix the sign of each direction's own coordinate; undone, it is positive half of the time."""
     generator = _seed(0)
     draws = [OrthogonalFourier(4).draw(4, 1.0, generator=generator, dtype=torch.float64) for _ in range(200)]
-    frequencies = [draw.project(torch.eye(4, dtype=torch.float64)) for draw in draws]  # type: ignore[attr-defined]  # as above
+    frequencies = [draw.frequencies.angles(torch.eye(4, dtype=torch.float64)) for draw in draws]  # type: ignore[union-attr]  # as above
     own = torch.stack([each.diagonal() for each in frequencies])
     # The share of 200 coin throws has deviation .035: four of them.
     assert ((own > 0).double().mean(0) - 0.5).abs().max() < 0.14
@@ -161,7 +161,7 @@ def test_orthogonal_directions_favour_no_side() -> None:
 def test_structured_rows_are_orthogonal_with_one_length(dim: int) -> None:
     tau, size = 0.5, 1 << (dim - 1).bit_length()
     draw = StructuredOrthogonal(2 * size + size // 2).draw(size, tau, generator=_seed(0), dtype=torch.float64)
-    frequencies = draw.project(torch.eye(size, dtype=torch.float64))  # type: ignore[attr-defined]  # Fourier draws have it
+    frequencies = draw.frequencies.angles(torch.eye(size, dtype=torch.float64))  # type: ignore[union-attr]  # Fourier draws have them
     for start in (0, size, 2 * size):
         block = frequencies[:, start : start + size]
         expected = size / tau * torch.eye(block.shape[1], dtype=torch.float64)

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.ops import hadamard
+from localgcl.ops.frequencies import DenseFrequencies, Frequencies, StructuredFrequencies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,10 +99,11 @@ class Draw(abc.ABC):
         width: Number of outputs of psi.
         temperature: tau.
         effective: The tau of the kernel that is estimated; another one only under the printed law.
+        frequencies: What psi takes sines and cosines of, where that is what it does: fused kernels start from here.
     """
 
-    def __init__(self, width: int, temperature: float, effective: float) -> None:
-        self.width, self.offset = width, 1 / temperature
+    def __init__(self, width: int, temperature: float, effective: float, frequencies: Frequencies | None = None) -> None:
+        self.width, self.offset, self.frequencies = width, 1 / temperature, frequencies
         # kappa >= e^(-2/tau) on the sphere, and a vector's kernel with itself is 1.
         self._least = math.exp(-2 / effective)
 
@@ -115,54 +116,25 @@ class Draw(abc.ABC):
 
 
 class _Fourier(Draw):
-    """cos and sin of the projections; subclasses say how W^T z is computed."""
+    """Cosines and sines of the angles W^T z."""
 
-    def __init__(self, num_features: int, temperature: float, effective: float) -> None:
-        super().__init__(2 * num_features, temperature, effective)
-        self.num_features = num_features
+    frequencies: Frequencies
 
-    @abc.abstractmethod
-    def project(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n D"]:
-        """W^T z for each row z."""
+    def __init__(self, frequencies: Frequencies, temperature: float, effective: float) -> None:
+        super().__init__(2 * frequencies.count, temperature, effective, frequencies)
 
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]:
-        angles = self.project(z)
-        return torch.cat([angles.cos(), angles.sin()], dim=1) / math.sqrt(self.num_features)
-
-
-class _DenseFourier(_Fourier):
-    def __init__(self, frequencies: Float[Tensor, "d D"], temperature: float, effective: float) -> None:
-        super().__init__(frequencies.shape[1], temperature, effective)
-        self.frequencies = frequencies
-
-    def project(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n D"]:
-        return z @ self.frequencies
-
-
-class _StructuredFourier(_Fourier):
-    """W^T = sqrt(d') / sigma * H D_1 H D_2 H D_3 in each block, never formed."""
-
-    def __init__(self, signs: Float[Tensor, "3 b p"], num_features: int, temperature: float, effective: float) -> None:
-        super().__init__(num_features, temperature, effective)
-        self.signs = signs[..., None]
-        self.scale = math.sqrt(signs.shape[2] / effective)
-
-    def project(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n D"]:
-        _, blocks, size, _ = self.signs.shape
-        # Zero-padding to a power of two changes neither norms nor inner products.
-        x = torch.nn.functional.pad(z, (0, size - z.shape[1])).T.contiguous()
-        for signs in self.signs:
-            x = hadamard(signs * x)
-        return (self.scale * x.reshape(blocks * size, -1)[: self.num_features]).T
+        angles = self.frequencies.angles(z)
+        return torch.cat([angles.cos(), angles.sin()], dim=1) / math.sqrt(self.frequencies.count)
 
 
 class _Positive(Draw):
-    def __init__(self, frequencies: Float[Tensor, "d D"], temperature: float) -> None:
-        super().__init__(frequencies.shape[1], temperature, temperature)
-        self.frequencies = frequencies
+    def __init__(self, matrix: Float[Tensor, "d D"], temperature: float) -> None:
+        super().__init__(matrix.shape[1], temperature, temperature)
+        self.matrix = matrix
 
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]:
-        return (z @ self.frequencies - self.offset).exp() / math.sqrt(self.width)
+        return (z @ self.matrix - self.offset).exp() / math.sqrt(self.width)
 
 
 class RandomFourier(FeatureMap):
@@ -170,7 +142,7 @@ class RandomFourier(FeatureMap):
 
     def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
         frequencies = dice.normal(dim, self.num_features) / math.sqrt(effective)
-        return _DenseFourier(dice.place(frequencies), temperature, effective)
+        return _Fourier(DenseFrequencies(dice.place(frequencies)), temperature, effective)
 
 
 class OrthogonalFourier(FeatureMap):
@@ -189,11 +161,11 @@ class OrthogonalFourier(FeatureMap):
             lengths = torch.linalg.vector_norm(dice.normal(dim, size), dim=0)
             blocks.append(directions * lengths)
         frequencies = torch.cat(blocks, dim=1) / math.sqrt(effective)
-        return _DenseFourier(dice.place(frequencies), temperature, effective)
+        return _Fourier(DenseFrequencies(dice.place(frequencies)), temperature, effective)
 
 
 class StructuredOrthogonal(FeatureMap):
-    r"""SORF (Yu et al., 2016), the paper's default: $W^T = \frac{\sqrt{d'}}{\sigma} H D_1 H D_2 H D_3$ in blocks of d'.
+    r"""SORF (Yu et al., 2016), the paper's default: $W^T = \frac{\sqrt{d'}}{\sigma} H D_3 H D_2 H D_1$ in blocks of d'.
 
     d' is d rounded up to a power of two, H the Hadamard matrix and D_i random signs; $\lceil D/d' \rceil$ blocks are stacked
     and cut to D. psi costs O(D log d) a row in operations and a draw O(D). All frequencies have the same length, so the
@@ -204,7 +176,9 @@ class StructuredOrthogonal(FeatureMap):
     def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
         size = 1 << (dim - 1).bit_length()
         blocks = -(-self.num_features // size)
-        return _StructuredFourier(dice.signs(3, blocks, size), self.num_features, temperature, effective)
+        scale = math.sqrt(size / effective)
+        frequencies = StructuredFrequencies(dice.signs(3, blocks, size), scale, self.num_features)
+        return _Fourier(frequencies, temperature, effective)
 
 
 class PositiveRandom(FeatureMap):

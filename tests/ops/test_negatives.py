@@ -43,16 +43,21 @@ def _relative(a: Tensor, b: Tensor) -> float:
     return float(((a.double() - b.double()).norm() / b.double().norm()).detach())
 
 
+def _exact(z: Tensor, alive: Tensor, chunk: int | None) -> LogSums:
+    total = exact_log_sums(z, alive, TAU, backend="torch", chunk=chunk).sum()
+    return LogSums(total, torch.tensor(0), torch.tensor(len(z)))
+
+
 Pair = tuple[Callable[[Tensor, int | None], LogSums], Callable[[Tensor], Tensor]]
 
 
 def _pair(name: str, alive: Tensor, dtype: torch.dtype) -> Pair:
     """The function under test, and its reference in float64."""
     if name == "exact":
-        return lambda z, chunk: exact_log_sums(z, alive, TAU, chunk=chunk), lambda z: reference.negative_exact(z[alive], TAU)
+        return lambda z, chunk: _exact(z, alive, chunk), lambda z: reference.negative_exact(z[alive], TAU)
     draw, wide = _draw(name, dtype), _draw(name)
     return (
-        lambda z, chunk: kernel_log_sums(z, alive, draw, _identity, chunk=chunk),
+        lambda z, chunk: kernel_log_sums(z, alive, draw, _identity, backend="torch", chunk=chunk),
         lambda z: _dense_kernel(z, alive, wide),
     )
 
@@ -125,6 +130,20 @@ def test_twice_the_same_to_the_bit(name: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
+@pytest.mark.parametrize("chunk", [1, 7, N])
+def test_without_self(chunk: int) -> None:
+    """The diagonal is left out, whatever the chunks; each row's sum has its own upstream gradient."""
+    z, alive = _problem()
+    z.requires_grad_()
+    logits = (z @ z.T / TAU).masked_fill(~alive, -torch.inf).fill_diagonal_(-torch.inf)
+    expected = torch.where(alive, logits.logsumexp(1), 0.0)
+    sums = exact_log_sums(z, alive, TAU, include_self=False, chunk=chunk)
+    torch.testing.assert_close(sums, expected, rtol=1e-12, atol=0)
+    weights = torch.linspace(-1, 2, N, dtype=torch.float64)
+    (grad,) = torch.autograd.grad(sums @ weights, z)
+    torch.testing.assert_close(grad, torch.autograd.grad(expected @ weights, z)[0], rtol=1e-10, atol=1e-12)
+
+
 def test_clamped_rows() -> None:
     """Below the floor the value is log(floor), the row is counted, and it sends nothing back, also not through S."""
     z, alive = _problem()
@@ -135,7 +154,7 @@ def test_clamped_rows() -> None:
     assert 0 < int(low.sum()) < len(u)
     expected = _dense_kernel(z, alive, draw, 0.1)
     z.requires_grad_()
-    sums = kernel_log_sums(z, alive, draw, _identity, chunk=7)
+    sums = kernel_log_sums(z, alive, draw, _identity, backend="torch", chunk=7)
     assert int(sums.clamped) == int(low.sum())
     torch.testing.assert_close(sums.total, expected, rtol=1e-12, atol=0)
     (grad,) = torch.autograd.grad(sums.total, z)
@@ -166,9 +185,9 @@ def test_only_one_chunk_exists_at_a_time(name: str) -> None:
     draw = None if name == "exact" else _draw(name, torch.float32, width if name == "positive" else width // 2)
     with _LargestBlock() as largest:
         if draw is None:
-            total = exact_log_sums(z, alive, TAU, chunk=chunk).total
+            total = exact_log_sums(z, alive, TAU, chunk=chunk).sum()
         else:
-            total = kernel_log_sums(z, alive, draw, _identity, chunk=chunk).total
+            total = kernel_log_sums(z, alive, draw, _identity, backend="torch", chunk=chunk).total
         total.backward()
     assert z.grad is not None
     # One block of chunk x n logits or chunk x width features (SORF's transforms hold a few columns more, up to d').
@@ -186,5 +205,5 @@ def test_default_chunks_keep_blocks_small() -> None:
         kernel_log_sums(z, alive, draw, _identity).total.backward()
     assert largest.numbers <= 2**21 < n * 2 * num_features
     with _LargestBlock() as largest:
-        exact_log_sums(z, alive, TAU).total.backward()
+        exact_log_sums(z, alive, TAU).sum().backward()
     assert largest.numbers <= 2**21 < n * n

@@ -175,7 +175,8 @@ def negative_term(
     if negatives == "exact":
         if reduce is not None:
             raise ValueError("exact negatives need all embeddings on one machine; use negatives='sorf' with reduce")
-        return exact_log_sums(z, alive, temperature)
+        nothing = torch.zeros((), device=z.device)
+        return LogSums(exact_log_sums(z, alive, temperature).sum(), nothing, nothing + z.shape[0])
     if isinstance(negatives, str):
         if negatives not in MAPS:
             raise ValueError(f"negatives is {negatives!r}{suggestion(negatives, ('auto', 'exact', *MAPS))}")

@@ -30,6 +30,10 @@ class _EdgeDot(torch.autograd.Function):
         ctx.save_for_backward(z)
         ctx.graph = graph
         rows, columns = graph.rows, graph.indices
+        if z.is_cuda and z.dtype == torch.float32:
+            from localgcl.ops.gpu.edges import edge_dot
+
+            return edge_dot(z, rows, columns)
         step = max(1, _CHUNK // z.shape[1])
         out = z.new_empty(rows.numel())
         for start in range(0, rows.numel(), step):
