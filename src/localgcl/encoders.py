@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.arrays import as_features, csr_tensor, features_to_scipy
+from localgcl.arrays import as_features, features_to_scipy
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix, spmm
+from localgcl.ops.propagation import propagation as propagation
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.
 _SPARSE_BELOW = 0.05
@@ -26,29 +27,6 @@ class Inputs:
     first: Tensor | SparseMatrix
     adjacency: SparseMatrix | None = None
     propagated: bool = False
-
-
-def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
-    r"""The symmetrically normalised adjacency $\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of Kipf & Welling.
-
-    Row i averages over the sources of the edges that point to i; D is the row sum. With w > 0 every node has one loop of
-    weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. Where D is 0,
-    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing.
-    """
-    n, device = graph.num_nodes, graph.device
-    if self_loops > 0:
-        closed = graph.closed_neighbourhoods
-        indptr, indices, order = closed.transposed
-        weights = torch.where(closed.loops, self_loops, 1.0)[order]
-    else:
-        closed = graph
-        indptr, indices, _ = graph.transposed
-        weights = torch.ones(graph.num_edges, device=device)
-    rows = torch.arange(n, device=device).repeat_interleave(indptr.diff(), output_size=indices.numel())
-    degree = torch.zeros(n, device=device).index_add_(0, rows, weights)
-    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    values = scale[rows] * weights * scale[indices]
-    return SparseMatrix(csr_tensor(indptr, indices, values, (n, n)), symmetric=closed.is_symmetric)
 
 
 class _Encoder(nn.Module):
