@@ -148,6 +148,16 @@ def build_encoder(num_inputs: int, options: EncoderOptions) -> GCN | MLP:
     return ENCODERS[options.encoder](num_inputs, options)
 
 
+def encoder_memory(num_nodes: int, num_edges: int, num_features: int, options: EncoderOptions) -> int:
+    """Bytes of one pass and its backward, estimated: each layer's product, activation and gradient in single precision; for a
+    GCN also the averaged features and the matrix with its transpose (8 bytes an index, 4 a weight).
+    """
+    hidden = options.hidden or options.dim
+    layers = 3 * 4 * num_nodes * (hidden * (options.layers - 1) + options.dim)
+    matrix = 4 * num_nodes * num_features + 2 * 12 * (num_edges + num_nodes)
+    return layers + (matrix if options.encoder == "gcn" else 0)
+
+
 def _first(x: Tensor) -> Tensor | SparseMatrix:
     """Keeps features sparse only where that is faster."""
     if x.layout != torch.sparse_csr:
