@@ -57,8 +57,9 @@ def test_separate_groups_are_found() -> None:
     assert any(pure)
 
 
-def test_equal_rows_leave_centres_empty_and_where_they_are() -> None:
-    labels = kmeans(torch.ones(6, 2), 4, generator=generator(), runs=2)
+@pytest.mark.parametrize("iterations", [1, 2, 3, 20])
+def test_equal_rows_leave_centres_empty_and_where_they_are(iterations: int) -> None:
+    labels = kmeans(torch.ones(6, 2), 4, generator=generator(), runs=2, iterations=iterations)
     assert labels.tolist() == [[0] * 6] * 2
 
 
