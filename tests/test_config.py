@@ -100,8 +100,9 @@ def test_numbers_are_not_text(group: type[Any], field: "dataclasses.Field[Any]")
 
 @options(float)
 def test_whole_numbers_are_kept_as_floats(group: type[Any], field: "dataclasses.Field[Any]") -> None:
-    kept = getattr(group(**{field.name: 1}), field.name)
-    assert kept == 1.0
+    whole = 1 if field.metadata["high"] >= 1 else 0
+    kept = getattr(group(**{field.name: whole}), field.name)
+    assert kept == float(whole)
     assert type(kept) is float
 
 

@@ -8,9 +8,13 @@ import pytest
 import torch
 
 import localgcl as lg
+from localgcl.augment import diffuse, drop_edges, mask_features, shuffle_features
 from localgcl.datasets import sbm
+from localgcl.encoders import propagation
 from localgcl.losses import local_contrastive
 from localgcl.methods import configure
+from localgcl.ops.kmeans import kmeans
+from localgcl.ops.neighbours import cosine_neighbours
 from localgcl.training import Interrupted, fit
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
@@ -63,3 +67,24 @@ def test_features_stay_sparse_and_autocast_runs() -> None:
     sparse = graph.with_features((graph.x * (graph.x > 1.5)).to_sparse_csr())
     model = fit(sparse, configure("local-gcl", {"dim": 32, "steps": 3, "device": "cuda", "autocast": True}))
     assert model.embed(sparse).isfinite().all()
+
+
+def test_views_neighbours_and_clusters_equal_those_of_the_cpu() -> None:
+    graph = sbm(400, seed=3)
+    on_gpu = graph.to("cuda")
+    view = mask_features(drop_edges(on_gpu, 0.4, torch.Generator("cuda").manual_seed(0)), 0.3, torch.Generator("cuda"))
+    made = lg.Graph.from_edges(view.rows.cpu(), view.indices.cpu(), x=view.x.cpu())
+    assert torch.equal(view.indptr.cpu(), made.indptr)
+    for ours, theirs in zip(view.transposed, made.transposed, strict=True):
+        assert torch.equal(ours.cpu(), theirs)
+    found, expected = propagation(view), propagation(made)
+    # The same products of three float32 numbers; square roots may round otherwise.
+    torch.testing.assert_close(found.csr.to_dense().cpu(), expected.csr.to_dense(), rtol=1e-6, atol=0)
+    torch.testing.assert_close(found.transposed.csr.to_dense().cpu(), expected.csr.to_dense().T, rtol=1e-6, atol=0)
+    torch.testing.assert_close(diffuse(on_gpu).cpu(), diffuse(graph), rtol=1e-4, atol=1e-6)
+    shuffled = shuffle_features(on_gpu, torch.Generator("cuda").manual_seed(0))
+    assert torch.equal(shuffled.x.cpu().sort(0).values, graph.x.sort(0).values)
+    z = graph.x.double()
+    assert torch.equal(cosine_neighbours(z.cuda(), z.cuda(), 5).cpu(), cosine_neighbours(z, z, 5))
+    clusters = [kmeans(z.cuda(), 5, generator=torch.Generator("cuda").manual_seed(0), runs=3) for _ in range(2)]
+    assert torch.equal(clusters[0], clusters[1])

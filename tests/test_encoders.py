@@ -11,8 +11,9 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_dense_adj
 
+from localgcl.augment import diffuse, drop_edges, mask_features, shuffle_features
 from localgcl.config import EncoderOptions
-from localgcl.encoders import GCN, MLP, Inputs, build_encoder, propagation
+from localgcl.encoders import GCN, MLP, Inputs, RReLU, build_encoder, drop_entries, mlp_head, propagation
 from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix
 
@@ -405,3 +406,124 @@ def test_autocast_is_close_to_full_precision(kind: type[GCN] | type[MLP], batch_
     found = gradients(half, out)
     assert found.keys() == dict(half.named_parameters()).keys()
     assert all(value.dtype == torch.float32 and torch.isfinite(value).all() for value in found.values())
+
+
+# Activations, dropout, heads, views
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@ENCODERS
+@pytest.mark.parametrize("activation", ["relu", "prelu", "elu", "rrelu"])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_activations_are_where_they_are_asked_for(
+    kind: type[GCN] | type[MLP], activation: str, last: bool, batch_norm: bool
+) -> None:
+    encoder = encoder_of(kind, layers=2, hidden=7, activation=activation, activate_last=last, batch_norm=batch_norm)
+    graph = graph_of("directed")
+    functions: dict[str, nn.Module] = {"relu": nn.ReLU(), "prelu": nn.PReLU(), "elu": nn.ELU(), "rrelu": nn.RReLU().eval()}
+    h, adjacency = graph.x, propagation(graph).csr.to_dense() if kind is GCN else torch.eye(N)
+    for depth, layer in enumerate(encoder.weights):
+        assert isinstance(layer, nn.Linear)
+        h = adjacency @ (h @ layer.weight.T) + layer.bias
+        if depth == 0 or last:
+            h = functions[activation]((h - h.mean(0)) / (h.var(0, correction=0) + 1e-5).sqrt() if batch_norm else h)
+    assert_close(encoder(encoder.inputs(graph)), h, 1e-5)
+    assert len(encoder.activations) == (2 if last else 1)
+    slopes = [name for name, _ in encoder.named_parameters() if name.startswith("activations")]
+    assert len(slopes) == (len(encoder.activations) if activation == "prelu" else 0)
+
+
+def test_rrelu_draws_slopes_from_the_generator_in_training_only() -> None:
+    h = -torch.ones(300, 200)
+    slopes = -RReLU()(h, generator())
+    assert slopes.min() >= 1 / 8
+    assert slopes.max() <= 1 / 3
+    # The mean of 60,000 uniform draws of width 5/24 deviates by 2.5e-4; four deviations are allowed.
+    assert slopes.mean().item() == pytest.approx(11 / 48, abs=1e-3)
+    assert torch.equal(RReLU()(-h, generator()), -h)
+    encoder = encoder_of(activation="rrelu")
+    inputs = encoder.inputs(graph_of("directed"))
+    assert torch.equal(encoder(inputs, generator()), encoder(inputs, generator()))
+    assert not torch.equal(encoder(inputs, generator()), encoder(inputs, generator(1)))
+    encoder.eval()
+    assert torch.equal(encoder(inputs, generator()), encoder(inputs))
+
+
+@ENCODERS
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_dropout_falls_on_each_layers_input_in_training_only(kind: type[GCN] | type[MLP], layout: Any) -> None:
+    encoder, plain = (encoder_of(kind, layers=2, dropout=rate) for rate in (0.5, 0.0))
+    graph = graph_of("directed", layout(features(0.9)))
+    inputs = encoder.inputs(graph)
+    assert not inputs.propagated
+    torch.manual_seed(1)
+    first = encoder(inputs, generator())
+    assert torch.equal(first, encoder(inputs, generator()))  # the global generator plays no part
+    assert not torch.equal(first, encoder(inputs, generator(1)))
+    assert_close(encoder(inputs), plain(plain.inputs(graph)))
+    random = generator()
+    h, adjacency = graph.x.to_dense(), propagation(graph).csr.to_dense() if kind is GCN else torch.eye(N)
+    for depth, layer in enumerate(encoder.weights):
+        assert isinstance(layer, nn.Linear)
+        h = h * (torch.rand(h.shape, generator=random) >= 0.5) * 2
+        h = adjacency @ (h @ layer.weight.T) + layer.bias
+        h = h.relu() if depth == 0 else h
+    assert_close(first, h)
+
+
+def test_dropout_of_a_sparse_matrix_keeps_its_mean() -> None:
+    x = torch.ones(200, 300).to_sparse_csr()
+    dropped = drop_entries(SparseMatrix(x), 0.3, generator())
+    assert isinstance(dropped, SparseMatrix)
+    values = dropped.csr.values()
+    torch.testing.assert_close(values.unique(), torch.tensor([0.0, 1 / 0.7]))
+    # 60,000 draws: the mean deviates by 0.0027; four deviations.
+    assert values.mean().item() == pytest.approx(1, abs=0.011)
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_heads(batch_norm: bool) -> None:
+    head = mlp_head(5, 7, 3, "prelu", batch_norm)
+    kinds = [nn.Linear, nn.BatchNorm1d, nn.PReLU, nn.Linear] if batch_norm else [nn.Linear, nn.PReLU, nn.Linear]
+    assert [type(part) for part in head] == kinds
+    assert head(torch.ones(4, 5)).shape == (4, 3)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_a_directed_view_averages_over_the_sources_of_incoming_edges(layout: Any) -> None:
+    encoder = encoder_of(layers=1)
+    graph = graph_of("undirected", layout(features()))
+    view = mask_features(drop_edges(graph, 0.5, generator()), 0.3, generator(1))
+    out = encoder(encoder.inputs(view, constant=False))
+    incoming = torch.zeros(N, N)
+    incoming[view.indices, view.rows] = 1
+    incoming += torch.eye(N)
+    scale = incoming.sum(1).rsqrt()
+    (layer,) = encoder.weights
+    assert isinstance(layer, nn.Linear)
+    expected = (scale[:, None] * incoming * scale) @ nn.functional.linear(view.x.to_dense(), layer.weight) + layer.bias
+    assert_close(out, expected)
+    assert_close(out, encoder(encoder.inputs(view)))
+
+
+def test_a_view_with_the_same_edges_takes_the_matrix_over() -> None:
+    encoder, graph = encoder_of(), graph_of("directed")
+    inputs = encoder.inputs(graph)
+    view = shuffle_features(graph, generator())
+    reading = encoder.inputs(view, constant=False, like=inputs)
+    assert reading.adjacency is inputs.adjacency
+    assert torch.equal(encoder(reading), encoder(encoder.inputs(view, constant=False)))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_a_dense_matrix_may_take_the_place_of_the_adjacency(layout: Any) -> None:
+    encoder, graph = encoder_of(), graph_of("directed", layout(features()))
+    given = Inputs(graph.x.to_dense(), diffuse(graph))
+    sparse = Inputs(graph.x.to_dense(), diffuse(graph, top_k=N))
+    out, other = encoder(given), encoder(sparse)
+    assert_same((out, gradients(encoder, out)), (other, gradients(encoder, other)))
+    assert_close(encoder(encoder.inputs(graph, like=given)), out)

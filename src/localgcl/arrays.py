@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -46,8 +46,35 @@ def select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
     """Some rows of dense or sparse features, in the order given."""
     if x.layout != torch.sparse_csr:
         return x[nodes]
-    picked = features_to_scipy(x)[nodes.cpu().numpy()]
-    return as_features(picked).to(x.device)
+    starts, counts = x.crow_indices()[nodes], x.crow_indices().diff()[nodes]
+    indptr = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=x.device)
+    torch.cumsum(counts, 0, out=indptr[1:])
+    total = int(indptr[-1])
+    shift = (starts - indptr[:-1]).repeat_interleave(counts, output_size=total)
+    where = torch.arange(total, device=x.device) + shift
+    return csr_tensor(indptr, x.col_indices()[where], x.values()[where], (nodes.numel(), x.shape[1]))
+
+
+def insert_diagonal(
+    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
+) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Bool[Tensor, " k"]]:
+    """CSR with an entry (i, i) put in its place in each row, and which entries those are. O(m), without a sort.
+
+    The rows are sorted and have no such entry yet.
+    """
+    n, device = indptr.numel() - 1, indptr.device
+    nodes = torch.arange(n, device=device)
+    rows = nodes.repeat_interleave(indptr.diff(), output_size=indices.numel())
+    after = indices > rows
+    # An entry moves by one for each diagonal entry before it: those of earlier rows, and its own row's if that is smaller.
+    place = torch.arange(indices.numel(), device=device) + rows + after
+    merged = nodes.new_empty(indices.numel() + n)
+    diagonal = torch.ones(merged.numel(), dtype=torch.bool, device=device)
+    merged[place] = indices
+    diagonal[place] = False
+    pointers = indptr + torch.arange(n + 1, device=device)
+    # What no other entry took is the diagonal, one place a row.
+    return pointers, torch.where(diagonal, diagonal.cumsum(0) - 1, merged), diagonal
 
 
 def features_to_scipy(x: Tensor) -> sp.csr_array:

@@ -8,9 +8,10 @@ torch takes seconds to import, so each command imports what it needs when it run
 
 import argparse
 import dataclasses
+import logging
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,10 @@ def _guarded(command: Callable[[list[str]], None], arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _one_line_warning
+    notes, handler = logging.getLogger("localgcl"), _Notes()
+    before = notes.level
+    notes.addHandler(handler)
+    notes.setLevel(logging.WARNING if "--quiet" in arguments else logging.INFO)
     try:
         command(arguments)
     except KeyboardInterrupt as interrupt:
@@ -56,7 +61,17 @@ def _guarded(command: Callable[[list[str]], None], arguments: list[str]) -> int:
             raise
         print(f"localgcl: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
+    finally:
+        notes.removeHandler(handler)
+        notes.setLevel(before)
     return 0
+
+
+class _Notes(logging.Handler):
+    """What the library logs (a mode it chose, for example), one line each on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"localgcl: note: {record.getMessage()}", file=sys.stderr)
 
 
 def _one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -86,7 +101,7 @@ def train(arguments: list[str]) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
     for title, group in groups.items():
-        _add_options(parser, title, group)
+        _add_options(parser, title, group, kind.defaults)
     given = vars(parser.parse_args(arguments))
     shared = ("dataset", "edges", "features", "labels", "method", "out", "resume", "warm_start", "quiet")
     settings = {name: value for name, value in given.items() if name not in (*shared, "debug")}
@@ -110,7 +125,7 @@ def _train(
 
     from localgcl.atomic import replacing
     from localgcl.datasets.source import Source
-    from localgcl.methods import configure
+    from localgcl.methods import configure, find_method
     from localgcl.recipes import settings_for
     from localgcl.training import RunFolder, fit
 
@@ -128,7 +143,7 @@ def _train(
         config, graph = run.config, source.read()
     else:
         graph, method = source.read(), method or "local-gcl"
-        chosen = settings_for(method, graph, source.dataset)
+        chosen = settings_for(method, graph, source.dataset, find_method(method).defaults)
         config = configure(method, {**chosen.values, **settings})
         say(repr(graph))
         say(chosen.explain(settings))
@@ -254,12 +269,24 @@ def datasets(arguments: list[str]) -> None:
 
 def methods(arguments: list[str]) -> None:
     """localgcl methods"""
-    _parser("methods", "The methods that can be named with --method.").parse_args(arguments)
-    from localgcl.methods import METHODS
+    parser = _parser("methods", "The methods that can be named with --method, and what a step costs on a graph of your size.")
+    sizes = (  # of ogbn-arxiv
+        ("nodes", 169_343, "number of nodes"),
+        ("edges", 2_315_598, "number of edges, both directions counted"),
+        ("features", 128, "number of feature columns"),
+        ("dim", 256, "embedding dimension"),
+    )
+    for name, default, text in sizes:
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{text} (default: {default:,})")
+    options = parser.parse_args(arguments)
+    from localgcl.methods.overview import overview
 
-    width = max(map(len, METHODS))
-    for name, kind in METHODS.items():
-        print(f"{name:{width}}  {kind.idea}\n{'':{width}}  cost of a step beyond the encoder: {kind.cost}")
+    rows = overview(options.nodes, options.edges, options.features, options.dim)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    size = f"{options.nodes:,} nodes, {options.edges:,} edges, {options.features:,} features, dim {options.dim}"
+    print(f"(memory: estimated for {size})")
 
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
@@ -297,12 +324,12 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="F", help="label file, first column the node id; used by evaluate only")
 
 
-def _add_options(parser: argparse.ArgumentParser, title: str, group: type) -> None:
-    """One option a field. Options that are not given leave no trace, so that recipes can fill them."""
+def _add_options(parser: argparse.ArgumentParser, title: str, group: type, defaults: Mapping[str, Any]) -> None:
+    """One option a field, with the method's own default where it has one. Options not given are left to recipes to fill."""
     section = parser.add_argument_group(f"{title} options")
     for field in dataclasses.fields(group):
         flag, kind, text = f"--{field.name.replace('_', '-')}", field.type, field.metadata["help"]
-        text = f"{text} (default: {field.default})".replace("%", "%%")
+        text = f"{text} (default: {defaults.get(field.name, field.default)})".replace("%", "%%")
         if kind is bool:
             section.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         elif choices(kind):

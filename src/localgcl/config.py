@@ -21,6 +21,7 @@ class LocalGCLWarning(UserWarning):
     """Something the user should know of: a default that was chosen, or a sign that results may mislead."""
 
 
+Activation = Literal["relu", "prelu", "rrelu", "elu"]
 Scaling = Literal["raw", "binary", "l1", "l2", "standard"]
 
 
@@ -58,7 +59,10 @@ class EncoderOptions(Checked):
     dim: int = option(512, "embedding dimension d", low=1)
     layers: int = option(2, "number of layers", low=1)
     hidden: int = option(0, "width of the layers between; 0 means the embedding dimension", low=0)
+    activation: Activation = option("relu", "between layers; prelu learns a slope for each, rrelu draws slopes in training")
+    activate_last: bool = option(False, "normalise (with batch-norm) and activate after the last layer too")
     batch_norm: bool = option(False, "batch normalisation between layers")
+    dropout: float = option(0.0, "share of each layer's input that is set to zero in training", low=0, high=0.99)
     self_loops: float = option(1.0, "weight of the self-loop in GCN averaging; 0 for none", low=0)
     autocast: bool = option(False, "multiply matrices in bfloat16")
 
@@ -68,8 +72,12 @@ class TrainingOptions(Checked):
     """The loop that fits it."""
 
     steps: int = option(50, "number of training steps", low=0)
-    learning_rate: float = option(5e-4, "Adam's learning rate", above=0)
-    weight_decay: float = option(0.0, "L2 penalty on the encoder's weights", low=0)
+    optimiser: Literal["adam", "adamw"] = option("adam", "adamw shrinks weights beside the gradient, not through it")
+    learning_rate: float = option(5e-4, "learning rate, the highest where a schedule changes it", above=0)
+    schedule: Literal["constant", "cosine"] = option("constant", "learning rate after warm-up: as it is, or down to 0")
+    warmup: int = option(0, "steps over which the learning rate rises from 0", low=0)
+    weight_decay: float = option(0.0, "L2 penalty on all weights (adam), or their decay (adamw)", low=0)
+    keep: Literal["last", "best"] = option("last", "weights to keep: the last, or those that gave the lowest loss")
     seed: int = option(0, "seed of initial weights and random features", low=0, high=2**63 - 1)
     device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
     deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")

@@ -1,16 +1,18 @@
-"""Encoders: GCN and MLP, from node features to embeddings."""
+"""Encoders: GCN and MLP, from node features to embeddings; and the small heads that some methods put on top."""
 
 import dataclasses
 import itertools
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from localgcl.arrays import as_features, csr_tensor, features_to_scipy
-from localgcl.config import EncoderOptions
+from localgcl.config import Activation, EncoderOptions
 from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix, spmm
+from localgcl.ops.propagation import propagation as propagation
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.
 _SPARSE_BELOW = 0.05
@@ -20,59 +22,59 @@ _SPARSE_BELOW = 0.05
 class Inputs:
     """What an encoder reads of a graph: the first layer's input, and the matrix that averages over neighbours.
 
-    `propagated` says that the first averaging is already in `first`: features are constant, so it is done once.
+    `propagated` says that the first averaging is already in `first`: features are constant, so it is done once. The matrix
+    is dense where a method averages over all nodes (the exact diffusion of MVGRL).
     """
 
     first: Tensor | SparseMatrix
-    adjacency: SparseMatrix | None = None
+    adjacency: SparseMatrix | Float[Tensor, "n n"] | None = None
     propagated: bool = False
 
 
-def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
-    r"""The symmetrically normalised adjacency $\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of Kipf & Welling.
+class RReLU(nn.Module):
+    """ReLU whose slope below zero is drawn anew for each entry from U(1/8, 1/3), and is their mean without a generator."""
 
-    Row i averages over the sources of the edges that point to i; D is the row sum. With w > 0 every node has one loop of
-    weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. Where D is 0,
-    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing.
-    """
-    n, device = graph.num_nodes, graph.device
-    if self_loops > 0:
-        closed = graph.closed_neighbourhoods
-        indptr, indices, order = closed.transposed
-        weights = torch.where(closed.loops, self_loops, 1.0)[order]
-    else:
-        closed = graph
-        indptr, indices, _ = graph.transposed
-        weights = torch.ones(graph.num_edges, device=device)
-    rows = torch.arange(n, device=device).repeat_interleave(indptr.diff(), output_size=indices.numel())
-    degree = torch.zeros(n, device=device).index_add_(0, rows, weights)
-    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    values = scale[rows] * weights * scale[indices]
-    return SparseMatrix(csr_tensor(indptr, indices, values, (n, n)), symmetric=closed.is_symmetric)
+    def forward(self, h: Float[Tensor, "n d"], generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        low, high = 1 / 8, 1 / 3
+        if generator is None:
+            return nn.functional.leaky_relu(h, (low + high) / 2)
+        slope = torch.rand(h.shape, generator=generator, device=h.device, dtype=h.dtype) * (high - low) + low
+        return torch.where(h < 0, slope * h, h)
+
+
+_ACTIVATIONS: dict[Activation, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.PReLU, "rrelu": RReLU, "elu": nn.ELU}
 
 
 class _Encoder(nn.Module):
-    """Layers with ReLU (and batch normalisation) between them; the last is linear."""
+    """Layers with an activation (and batch normalisation) between them; the last is linear unless `activate_last`."""
 
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__()
         hidden = options.hidden or options.dim
         widths = [num_inputs, *[hidden] * (options.layers - 1), options.dim]
+        activated = widths[1:] if options.activate_last else widths[1:-1]
         self.weights = nn.ModuleList(nn.Linear(i, o) for i, o in itertools.pairwise(widths))
-        self.autocast = options.autocast
-        self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in widths[2:]) if options.batch_norm else None
+        self.autocast, self.dropout = options.autocast, options.dropout
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in activated) if options.batch_norm else None
+        self.activations = nn.ModuleList(_ACTIVATIONS[options.activation]() for _ in activated)
 
-    def forward(self, inputs: Inputs) -> Float[Tensor, "n d"]:
+    def forward(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        """Embeddings. In training, dropout and RReLU draw from `generator`; without one they act as in evaluation."""
         device = self.weights[0].weight.device.type
+        chance = generator if self.training else None
         with torch.autocast(str(device), torch.bfloat16, enabled=self.autocast):
-            return self._encode(inputs).float() if self.autocast else self._encode(inputs)
+            return self._encode(inputs, chance).float() if self.autocast else self._encode(inputs, chance)
 
-    def _encode(self, inputs: Inputs) -> Float[Tensor, "n d"]:
+    def _encode(self, inputs: Inputs, generator: torch.Generator | None) -> Float[Tensor, "n d"]:
         h: Tensor | SparseMatrix = inputs.first
         for depth, layer in enumerate(self.weights):
+            if generator is not None and self.dropout > 0:
+                h = drop_entries(h, self.dropout, generator)
             h = self._layer(layer, h, inputs, first=depth == 0)
-            if depth < len(self.weights) - 1:
-                h = torch.relu(h if self.norms is None else self.norms[depth](h))
+            if depth < len(self.activations):
+                h = h if self.norms is None else self.norms[depth](h)
+                activation = self.activations[depth]
+                h = activation(h, generator) if isinstance(activation, RReLU) else activation(h)
         assert isinstance(h, Tensor)
         return h
 
@@ -106,10 +108,15 @@ class GCN(_Encoder):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def inputs(self, graph: Graph, *, constant: bool = True) -> Inputs:
-        """Reads the graph; `constant` features (the same at every step) are averaged over neighbours here, once."""
-        adjacency = propagation(graph, self.self_loops)
-        if not constant:
+    def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:
+        """Reads the graph; `constant` features (the same at every step) are averaged over neighbours here, once.
+
+        For a view of a graph pass `constant=False`; O(|E|) a call, without a sort. `like` is the reading of a graph with
+        the same edges, whose matrix is taken over. Dropout falls on features before they are averaged, so it too comes first.
+        """
+        adjacency = like.adjacency if like is not None else propagation(graph, self.self_loops)
+        assert adjacency is not None
+        if not constant or self.dropout > 0:
             return Inputs(_first(graph.x), adjacency)
         return Inputs(_first(_propagate_once(adjacency, graph.x)), adjacency, propagated=True)
 
@@ -118,13 +125,14 @@ class GCN(_Encoder):
         assert inputs.adjacency is not None
         if first and inputs.propagated:
             return _linear(layer, h)
-        return _spmm(inputs.adjacency, _product(layer, h)) + layer.bias
+        return _average(inputs.adjacency, _product(layer, h)) + layer.bias
 
 
 class MLP(_Encoder):
     """Each node on its own: Linear, (BatchNorm,) ReLU, Linear. The graph enters only through the loss. O(|V| d^2)."""
 
-    def inputs(self, graph: Graph, *, constant: bool = True) -> Inputs:  # noqa: ARG002 - one signature for all encoders
+    def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
+        """Reads the features; edges are not looked at."""
         return Inputs(_first(graph.x))
 
     def _layer(self, layer: nn.Module, h: Tensor | SparseMatrix, inputs: Inputs, *, first: bool) -> Tensor:  # noqa: ARG002
@@ -140,6 +148,16 @@ def build_encoder(num_inputs: int, options: EncoderOptions) -> GCN | MLP:
     return ENCODERS[options.encoder](num_inputs, options)
 
 
+def encoder_memory(num_nodes: int, num_edges: int, num_features: int, options: EncoderOptions) -> int:
+    """Bytes of one pass and its backward, estimated: each layer's product, activation and gradient in single precision; for a
+    GCN also the averaged features and the matrix with its transpose (8 bytes an index, 4 a weight).
+    """
+    hidden = options.hidden or options.dim
+    layers = 3 * 4 * num_nodes * (hidden * (options.layers - 1) + options.dim)
+    matrix = 4 * num_nodes * num_features + 2 * 12 * (num_edges + num_nodes)
+    return layers + (matrix if options.encoder == "gcn" else 0)
+
+
 def _first(x: Tensor) -> Tensor | SparseMatrix:
     """Keeps features sparse only where that is faster."""
     if x.layout != torch.sparse_csr:
@@ -148,7 +166,31 @@ def _first(x: Tensor) -> Tensor | SparseMatrix:
     return x.to_dense() if dense else SparseMatrix(x)
 
 
-def _propagate_once(adjacency: SparseMatrix, x: Tensor) -> Tensor:
+def mlp_head(
+    inputs: int, hidden: int, outputs: int, activation: Literal["relu", "prelu", "elu"], batch_norm: bool = False
+) -> nn.Sequential:
+    """A projector or predictor: Linear, (BatchNorm,) activation, Linear."""
+    norm = [nn.BatchNorm1d(hidden)] if batch_norm else []
+    return nn.Sequential(nn.Linear(inputs, hidden), *norm, _ACTIVATIONS[activation](), nn.Linear(hidden, outputs))
+
+
+def drop_entries(h: Tensor | SparseMatrix, rate: float, generator: torch.Generator) -> Tensor | SparseMatrix:
+    """Dropout: entries set to zero with probability `rate`, the others divided by 1 - rate. Of a sparse matrix, stored ones."""
+    if isinstance(h, SparseMatrix):
+        csr = h.csr
+        values = _dropped(csr.values(), rate, generator)
+        return SparseMatrix(csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1])))
+    return _dropped(h, rate, generator)
+
+
+def _dropped(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    keep = torch.rand(values.shape, generator=generator, device=values.device) >= rate
+    return values * keep / (1 - rate)
+
+
+def _propagate_once(adjacency: SparseMatrix | Tensor, x: Tensor) -> Tensor:
+    if isinstance(adjacency, Tensor):
+        return adjacency @ x.to_dense()
     if x.layout != torch.sparse_csr:
         return spmm(adjacency, x)
     product = features_to_scipy(adjacency.csr) @ features_to_scipy(x)
@@ -162,6 +204,10 @@ def _product(layer: nn.Linear, h: Tensor | SparseMatrix) -> Tensor:
 
 def _linear(layer: nn.Linear, h: Tensor | SparseMatrix) -> Tensor:
     return _spmm(h, layer.weight.T) + layer.bias if isinstance(h, SparseMatrix) else layer(h)
+
+
+def _average(matrix: SparseMatrix | Tensor, x: Tensor) -> Tensor:
+    return matrix @ x if isinstance(matrix, Tensor) else _spmm(matrix, x)
 
 
 def _spmm(matrix: SparseMatrix, x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from localgcl.config import Config, Scaling
 from localgcl.convert import as_graph
 from localgcl.graph import Graph
 from localgcl.losses.local import Negatives, Positives
-from localgcl.methods import configure
+from localgcl.methods import configure, find_method
 from localgcl.recipes import recipe, settings_for
 from localgcl.training import Callback, Model, fit
 
@@ -34,7 +34,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
     def _config(self, graph: Graph) -> Config:
         method, asked = self._asked()
         given = {name: value for name, value in asked.items() if value is not None}
-        chosen = settings_for(method, graph)
+        chosen = settings_for(method, graph, own=find_method(method).defaults)
         _LOG.info(chosen.explain(given))
         return configure(method, {**chosen.values, **given})
 

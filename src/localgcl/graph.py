@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import localgcl.vectormath  # noqa: F401 - before any tensor of ours is computed with
-from localgcl.arrays import as_features, csr_order, ids, labels, positions, select_rows
+from localgcl.arrays import as_features, csr_order, ids, insert_diagonal, labels, positions, select_rows
+from localgcl.validity import check_features, check_labels, check_splits, check_structure
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,9 +68,10 @@ class Graph:
         if len(self.node_ids) == 0:
             object.__setattr__(self, "node_ids", np.arange(n))
         object.__setattr__(self, "splits", tuple(self.splits))
-        self._check_structure(n)
-        self._check_features(n)
-        self._check_labels(n)
+        check_structure(self.indptr, self.indices, self.node_ids)
+        check_features(self.x, self.node_ids)
+        check_labels(self.y, n)
+        check_splits(self.splits, n)
 
     @classmethod
     def from_edges(
@@ -158,15 +160,24 @@ class Graph:
         return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
 
     @cached_property
+    def has_loops(self) -> bool:
+        return bool(self.loops.any())
+
+    @property
     def neighbourhoods(self) -> "Graph":
         """The same graph without self-loops, as often as it is asked for: row i is N(i)."""
-        return self.without_loops() if bool(self.loops.any()) else self
+        # Not cached where it is the graph itself: a graph that holds itself is freed late, and views come at every step.
+        return self._loopless if self.has_loops else self
+
+    @cached_property
+    def _loopless(self) -> "Graph":
+        return self.without_loops()
 
     @cached_property
     def closed_neighbourhoods(self) -> "Graph":
         """Row i is N(i) and i itself."""
-        open_, nodes = self.neighbourhoods, torch.arange(self.num_nodes, device=self.device)
-        return self.with_edges(torch.cat([open_.rows, nodes]), torch.cat([open_.indices, nodes]))
+        indptr, indices, _ = insert_diagonal(self.neighbourhoods.indptr, self.neighbourhoods.indices)
+        return self.derived(indptr=indptr, indices=indices)
 
     # Graph -> Graph
 
@@ -179,20 +190,52 @@ class Graph:
         """Adds the reverse of every edge that has none, and drops repeats: the undirected simple graph, loops kept."""
         return self.with_edges(torch.cat([self.rows, self.indices]), torch.cat([self.indices, self.rows])).coalesced()
 
+    def keep_edges(self, mask: Bool[Tensor, " m"]) -> "Graph":
+        """The same nodes with the edges that `mask` names, in their order. O(|E|): nothing is sorted or checked again.
+
+        What is known of the reversed edges is kept too, so that many subsets of one graph cost one sort in all.
+        """
+        where = mask.nonzero().flatten()
+        before = _counted(mask)
+        kept = self.derived(indptr=before[self.indptr], indices=self.indices[where])
+        kept.__dict__["rows"] = self.rows[where]
+        indptr, indices, order = self.transposed
+        reversed_mask = mask[order]
+        there = reversed_mask.nonzero().flatten()
+        kept.__dict__["transposed"] = (_counted(reversed_mask)[indptr], indices[there], before[order[there]])
+        return kept
+
     def coalesced(self) -> "Graph":
         """Keeps one of each set of parallel edges. Rows are sorted, so repeats are neighbours."""
         repeat = torch.zeros_like(self.loops)
         repeat[1:] = (self.rows[1:] == self.rows[:-1]) & (self.indices[1:] == self.indices[:-1])
-        return self.with_edges(self.rows[~repeat], self.indices[~repeat])
+        return self.keep_edges(~repeat)
 
     def without_loops(self) -> "Graph":
-        return self.with_edges(self.rows[~self.loops], self.indices[~self.loops])
+        return self.keep_edges(~self.loops)
 
     def with_features(self, x: Any) -> "Graph":
-        return dataclasses.replace(self, x=as_features(x).to(self.device))
+        """The same graph with other features, which are checked; its edges are not checked again."""
+        changed = self.derived(x=as_features(x).to(self.device))
+        check_features(changed.x, self.node_ids)
+        return changed
+
+    def derived(self, **parts: Any) -> "Graph":
+        """This graph with some parts replaced by others known to be right: nothing is checked.
+
+        For code that makes parts from the parts of a checked graph. What was computed of the edges is shared while they stay.
+        """
+        other = object.__new__(Graph)
+        for field in dataclasses.fields(self):
+            object.__setattr__(other, field.name, parts.get(field.name, getattr(self, field.name)))
+        if "indices" not in parts:
+            other.__dict__.update({name: self.__dict__[name] for name in _OF_EDGES if name in self.__dict__})
+        return other
 
     def with_splits(self, splits: Sequence[Split]) -> "Graph":
-        return dataclasses.replace(self, splits=tuple(splits))
+        changed = self.derived(splits=tuple(splits))
+        check_splits(changed.splits, self.num_nodes)
+        return changed
 
     def subgraph(self, nodes: Tensor) -> "Graph":
         """The graph induced by `nodes` (positions, or a mask), in the order given; splits are left behind."""
@@ -218,7 +261,8 @@ class Graph:
             return self
         y = None if self.y is None else self.y.to(device)
         splits = tuple(split.to(device) for split in self.splits)
-        return Graph(self.indptr.to(device), self.indices.to(device), self.x.to(device), y, splits, self.node_ids, self.name)
+        indptr, indices, x = self.indptr.to(device), self.indices.to(device), self.x.to(device)
+        return self.derived(indptr=indptr, indices=indices, x=x, y=y, splits=splits)
 
     def to_scipy(self) -> sp.csr_array:
         """The adjacency matrix, parallel edges counted."""
@@ -261,54 +305,12 @@ class Graph:
             statistics["homophily"] = self.homophily()
         return statistics
 
-    # Validation, run once by __post_init__
 
-    def _check_structure(self, n: int) -> None:
-        if self.indptr.dtype != torch.int64 or self.indices.dtype != torch.int64:
-            raise ValueError(f"indptr and indices must be int64, got {self.indptr.dtype} and {self.indices.dtype}; use .long()")
-        if int(self.indptr[0]) != 0 or int(self.indptr[-1]) != self.indices.numel() or bool((self.indptr.diff() < 0).any()):
-            raise ValueError(
-                f"indptr must rise from 0 to the number of edges ({self.indices.numel()}), got {int(self.indptr[0])} to "
-                f"{int(self.indptr[-1])}; build the graph with Graph.from_edges"
-            )
-        if self.indices.numel() and (int(self.indices.min()) < 0 or int(self.indices.max()) >= n):
-            raise ValueError(
-                f"edge targets run from {int(self.indices.min())} to {int(self.indices.max())}, but the graph has nodes 0 to "
-                f"{n - 1}; build the graph with Graph.from_edges"
-            )
-        # Sorted rows are what coalesced and transposed rely on; a key a row apart makes one comparison enough.
-        key = self.rows * n + self.indices
-        if bool((key.diff() < 0).any()):
-            raise ValueError("CSR rows must list their targets in increasing order; build the graph with Graph.from_edges")
-        if len(self.node_ids) != n:
-            raise ValueError(f"{len(self.node_ids)} node ids for {n} nodes; give one id per node")
+_OF_EDGES = ("degree", "rows", "loops", "has_loops", "transposed", "is_symmetric")
 
-    def _check_features(self, n: int) -> None:
-        if self.x.ndim != 2 or self.x.shape[0] != n:
-            raise ValueError(f"features have shape {tuple(self.x.shape)}, but the graph has {n} nodes; give one row per node")
-        if self.x.shape[1] == 0:
-            raise ValueError("features have no columns; leave them out to get structural features")
-        values = self.x.values() if self.x.layout == torch.sparse_csr else self.x
-        finite = torch.isfinite(values)
-        if not bool(finite.all()):
-            first = (~finite).nonzero()[0].tolist()
-            row = int(torch.searchsorted(self.x.crow_indices(), first[0], right=True)) - 1 if len(first) == 1 else first[0]
-            node = self.node_ids.tolist()[row]
-            raise ValueError(
-                f"{int((~finite).sum())} feature values are NaN or infinite (first in the row of node {node!r}); "
-                "fill or drop them first"
-            )
 
-    def _check_labels(self, n: int) -> None:
-        if self.y is not None:
-            if self.y.dtype != torch.int64 or self.y.shape != (n,):
-                raise ValueError(f"labels have shape {tuple(self.y.shape)} and type {self.y.dtype}; give {n} integers (int64)")
-            if int(self.y.min()) < -1:
-                raise ValueError(f"labels must be 0, 1, 2... or -1 for unknown, got {int(self.y.min())}; renumber the classes")
-        for split in self.splits:
-            parts = torch.cat([split.train, split.val, split.test])
-            if parts.numel() and (int(parts.min()) < 0 or int(parts.max()) >= n):
-                wrong = int(parts.min()) if int(parts.min()) < 0 else int(parts.max())
-                raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
-            if parts.unique().numel() != parts.numel():
-                raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
+def _counted(mask: Bool[Tensor, " m"]) -> Int[Tensor, " counts"]:
+    """How many are set before each position, and in all."""
+    counts = torch.zeros(mask.numel() + 1, dtype=torch.int64, device=mask.device)
+    torch.cumsum(mask, 0, out=counts[1:])
+    return counts

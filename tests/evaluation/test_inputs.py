@@ -163,8 +163,34 @@ def test_every_preset_scores_and_says_what_it_does(protocol: str) -> None:
     z, y = clouds(n=60, spread=0.05)
     splits = [thirds(60), thirds(60, 1)] if PRESETS[protocol].uses_splits else None
     quick: dict[str, dict[str, Any]] = {"dgi": {"repeats": 2}} | {name: {"steps": 150} for name in ("linear", "gca", "cca-ssg")}
+    quick |= {"mvgrl": {"repeats": 2}, "gmi": {"repeats": 2, "steps": 2000}}
+    quick |= {"af-gcl": {"learning_rates": 0.01}}  # its own is made for embeddings of a larger scale
     quick |= {name: {"strengths": (1.0, 64.0)} for name in ("sklearn", "grace", "bgrl")}
     scores = evaluate(z, y, splits, protocol=protocol, **quick.get(protocol, {}))
     assert scores.mean > 80
     assert len(scores.protocol) > 20
     assert len(scores.names) == len(scores.values) == len(scores.picks) == len(scores.validation)
+
+
+@pytest.mark.parametrize("protocol", ["mvgrl", "gmi", "sugrl", "afgrl", "af-gcl"])
+def test_published_presets_do_what_their_evaluators_do(protocol: str) -> None:
+    table = {  # learning rate, penalty, steps, rows, repeats, validates
+        "mvgrl": (0.01, 0.0, 300, "none", 50, False),
+        "gmi": (0.001, 1e-5, 20_000, "none", 50, True),
+        "sugrl": (0.01, 0.005, 100, "rows", 2, False),
+        "afgrl": (0.01, 1e-5, 100, "none", 1, False),
+        "af-gcl": (5e-4, 1e-5, 1500, "none", 1, True),
+    }
+    probe: Any = PRESETS[protocol]
+    found = (*probe.learning_rates, *probe.weight_decays, probe.steps, probe.normalise, probe.repeats, probe.validates)
+    assert found == table[protocol]
+
+
+@pytest.mark.parametrize("protocol", ["gmi", "af-gcl"])
+def test_presets_that_pick_do_not_look_at_test_labels(protocol: str) -> None:
+    z, y = clouds(n=60)
+    split = thirds(60)
+    wrong = y.copy()
+    wrong[split.test.numpy()] = (wrong[split.test.numpy()] + 1) % (y.max() + 1)
+    picks = [evaluate(z, labels, [split], protocol=protocol, repeats=1, steps=300).picks for labels in (y, wrong)]
+    assert picks[0] == picks[1]

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from localgcl.config import Config, LocalGCLWarning
+from localgcl.config import Config, LocalGCLWarning, TrainingOptions
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.training import Interrupted, Model, RunFolder, fit
+from localgcl.training.loop import learning_rate
 
 SMALL: dict[str, Any] = {"dim": 32, "num_features": 128, "steps": 12, "device": "cpu", "checkpoint_every": 3}
 
@@ -222,3 +223,94 @@ def test_tensorboard_events(graph: Graph, tmp_path: Path) -> None:
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     with pytest.raises(ValueError, match="go into the run folder; name one"):
         fit(graph, config(tensorboard=True))
+
+
+# Optimisers, schedules, the weights that are kept
+
+
+def test_learning_rates_rise_and_fall_as_asked() -> None:
+    plain = TrainingOptions(steps=100, learning_rate=0.1)
+    assert {learning_rate(step, plain) for step in range(100)} == {0.1}
+    warm = TrainingOptions(steps=100, learning_rate=0.1, warmup=20)
+    assert [learning_rate(step, warm) for step in (0, 10, 20, 99)] == pytest.approx([0, 0.05, 0.1, 0.1])
+    cosine = TrainingOptions(steps=100, learning_rate=0.1, warmup=20, schedule="cosine")
+    half = 0.1 * (1 + math.cos(math.pi / 4)) / 2
+    assert [learning_rate(step, cosine) for step in (0, 10, 20, 40, 60)] == pytest.approx([0, 0.05, 0.1, half, 0.05])
+    assert 0 < learning_rate(99, cosine) < 1e-4
+    short = TrainingOptions(steps=5, learning_rate=0.1, warmup=20, schedule="cosine")
+    assert learning_rate(4, short) == pytest.approx(0.02)
+
+
+def test_the_schedule_is_what_the_optimiser_uses(graph: Graph) -> None:
+    still = fit(graph, config(steps=0))
+    # The first step of a warm-up has learning rate 0, the second does not.
+    assert same(still, fit(graph, config(steps=1, warmup=5)))
+    assert not same(still, fit(graph, config(steps=2, warmup=5)))
+    assert not same(fit(graph, config(schedule="cosine")), fit(graph, config()))
+
+
+def test_adamw_decays_weights_beside_the_gradient(graph: Graph) -> None:
+    # A step of Adam is at most about the learning rate an entry, whatever the penalty; AdamW's decay takes its share besides.
+    start, adam, adamw = (
+        fit(graph, config(steps=steps, learning_rate=0.01, weight_decay=50.0, optimiser=name)).method
+        for steps, name in ((0, "adam"), (1, "adam"), (1, "adamw"))
+    )
+    before, plain, decayed = (m.state_dict()["encoder.weights.0.weight"] for m in (start, adam, adamw))
+    assert (plain - before).abs().max() <= 0.01 * (1 + 1e-4)
+    # 1 - 0.01 * 50 of the weight is left, then the same kind of step.
+    assert (decayed - before / 2).abs().max() <= 0.01 * (1 + 1e-4)
+    assert before.abs().max() > 0.1
+
+
+# Few random features, drawn anew at each step, and hardly any learning: the lowest loss comes by chance, somewhere in between.
+ROUGH: dict[str, Any] = {"steps": 40, "learning_rate": 1e-4, "negatives": "rff", "num_features": 32, "temperature": 1.0}
+
+
+def test_the_best_weights_are_those_that_gave_the_lowest_loss(graph: Graph) -> None:
+    losses = [row["loss"] for row in fit(graph, config(**ROUGH)).history]
+    best = min(range(len(losses)), key=losses.__getitem__)
+    assert 0 < best < len(losses) - 1
+    kept = fit(graph, config(**ROUGH, keep="best"))
+    assert [row["loss"] for row in kept.history] == losses
+    # The loss of step t is that of the weights after t steps.
+    assert same(kept, fit(graph, config(**{**ROUGH, "steps": best})))
+    assert not same(kept, fit(graph, config(**ROUGH)))
+
+
+@pytest.mark.parametrize("step", [2, 7, 25])
+def test_a_killed_run_resumes_with_schedule_and_best_weights(graph: Graph, tmp_path: Path, step: int) -> None:
+    settings = config(
+        **ROUGH, keep="best", optimiser="adamw", schedule="cosine", warmup=4, weight_decay=1e-3, patience=20, deterministic=True
+    )
+    whole = fit(graph, settings, folder=tmp_path / "whole")
+    with pytest.raises(Stop):
+        fit(graph, settings, folder=tmp_path / "run", callbacks=[killer(step)])
+    resumed = fit(graph, settings, folder=tmp_path / "run", resume=True)
+    assert same(whole, resumed)
+    assert [row["loss"] for row in resumed.history] == [row["loss"] for row in whole.history]
+
+
+def test_the_best_weights_of_before_a_kill_are_still_known(graph: Graph, tmp_path: Path) -> None:
+    losses = [row["loss"] for row in fit(graph, config(**ROUGH)).history]
+    best = min(range(len(losses)), key=losses.__getitem__)
+    late = best + 4  # a checkpoint has been written in between
+    assert late < 39
+    settings = config(**ROUGH, keep="best")
+    with pytest.raises(Stop):
+        fit(graph, settings, folder=tmp_path / "run", callbacks=[killer(late)])
+    resumed = fit(graph, settings, folder=tmp_path / "run", resume=True)
+    assert same(resumed, fit(graph, config(**{**ROUGH, "steps": best})))
+
+
+def test_ctrl_c_leaves_the_best_weights_and_resumes_from_the_last(graph: Graph, tmp_path: Path) -> None:
+    def interrupt(row: dict[str, Any]) -> None:
+        if row["step"] == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    settings = config(**ROUGH, keep="best")
+    with pytest.raises(Interrupted):
+        fit(graph, settings, folder=tmp_path / "run", callbacks=[interrupt])
+    losses = [row["loss"] for row in RunFolder.open(tmp_path / "run").read_metrics()]
+    best = min(range(len(losses)), key=losses.__getitem__)
+    assert same(Model.load(tmp_path / "run"), fit(graph, config(**{**ROUGH, "steps": best})))
+    assert same(fit(graph, settings, folder=tmp_path / "run", resume=True), fit(graph, settings))

@@ -3,7 +3,9 @@
 Numbers of two protocols do not compare: some validate and some do not, and GRACE and BGRL fit on other nodes. A preset
 sets the classifier only; splits are the evaluator's or yours. Every preset reads the test nodes once, also where the
 published code did not: CCA-SSG's keeps the best test accuracy among steps of equal validation accuracy, which lets test
-labels choose; here the first of them counts.
+labels choose, and here the first of them counts; GMI's picks its number of steps by test accuracy, and here validation
+does. SUGRL sets penalty and steps by hand for each graph: the preset has Cora's, and `weight_decays` and `steps` can be
+changed. AFGRL also picks the epoch of pre-training by validation accuracy, which is not the classifier's affair.
 """
 
 from collections.abc import Mapping
@@ -31,5 +33,10 @@ PRESETS: Mapping[str, Probe] = MappingProxyType(
         "cca-ssg": _adam(1e-2, 1e-4, steps=2000, check_every=1, pick="first", initial="torch"),
         "grace": LogisticProbe(strengths=tuple(2.0**power for power in range(-10, 10)), pick="kfold"),
         "bgrl": LogisticProbe(pick="shuffle"),
+        "mvgrl": _adam(1e-2, 0.0, steps=300, pick="final", repeats=50),
+        "gmi": _adam(1e-3, 1e-5, steps=20_000, check_every=100, pick="first", repeats=50),
+        "sugrl": _adam(1e-2, 5e-3, steps=100, pick="final", normalise="rows", repeats=2),
+        "afgrl": _adam(1e-2, 1e-5, steps=100, pick="final"),
+        "af-gcl": _adam(5e-4, 1e-5, steps=1500, check_every=10, pick="first"),
     }
 )

@@ -25,5 +25,6 @@ def find_method(name: str) -> type[Method]:
 
 
 def configure(method: str, values: Mapping[str, Any]) -> Config:
-    """A configuration of `method` from flat `name = value` pairs."""
-    return Config.build(method, find_method(method).Options, values)
+    """A configuration from flat `name = value` pairs; what is not named is the method's own default, or the shared one."""
+    kind = find_method(method)
+    return Config.build(method, kind.Options, {**kind.defaults, **values})

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from localgcl.config import Config
-from localgcl.encoders import Inputs
+from localgcl.encoders import Inputs, encoder_memory
 from localgcl.graph import Graph
 
 Terms = dict[str, Tensor]
@@ -34,10 +34,25 @@ class Method(nn.Module, abc.ABC):
     cost: ClassVar[str]
     """Time and memory of a step beyond the encoder."""
     trained: ClassVar[bool] = True
+    augments: ClassVar[bool] = False
+    """Whether it trains on changed copies of the graph."""
+    paper: ClassVar[str] = ""
+    """Link to the publication."""
+    defaults: ClassVar[dict[str, Any]] = {}
+    """The method's own defaults for shared options (encoder, training, preparation), by name; what a user gives counts more."""
 
     @abc.abstractmethod
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__()
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """Bytes that one training step needs beyond parameters and the graph, to a factor of about two.
+
+        In the mode that the options name; `mode="auto"` counts as faithful, so that `budget.choose_mode` can be handed this
+        number. Here: one pass of the encoder and its backward. A method adds what it keeps besides.
+        """
+        return encoder_memory(num_nodes, num_edges, num_features, config.encoder)
 
     def check(self, graph: Graph) -> None:
         """Raises ValueError when the method cannot learn from this (prepared) graph."""

@@ -54,6 +54,11 @@ class RawFeatures(Method):
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
 
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:  # noqa: ARG003
+        """The features made dense."""
+        return 4 * num_nodes * num_features
+
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, Inputs(graph.x))
 

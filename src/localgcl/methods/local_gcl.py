@@ -37,12 +37,18 @@ class LocalGCL(Method):
     Options = Options
     idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
     cost = "O(E d + N D log d) time, O(E + N) memory"
+    paper = "https://arxiv.org/abs/2212.04604"
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
         self.options: Options = config.options
         self.seed = config.training.seed
         self.encoder = build_encoder(num_inputs, config.encoder)
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """The encoder, and for each edge its similarity, weight and gradient; the negative term comes in chunks."""
+        return super().memory(num_nodes, num_edges, num_features, config) + 3 * 4 * num_edges
 
     def check(self, graph: Graph) -> None:
         if graph.num_nodes < 2:

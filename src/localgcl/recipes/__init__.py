@@ -37,11 +37,16 @@ def recipe(method: str, dataset: str) -> Settings | None:
     return recipes(method).get(dataset)
 
 
-def settings_for(method: str, graph: Graph, dataset: str | None = None) -> Chosen:
-    """The recipe of `dataset` where there is one, else defaults from the graph's statistics; labels are not looked at."""
+def settings_for(method: str, graph: Graph, dataset: str | None = None, own: Collection[str] = ()) -> Chosen:
+    """The recipe of `dataset` where there is one, else defaults from the graph's statistics; labels are not looked at.
+
+    Options that the method has defaults of its `own` for (`Method.defaults`) are left to it by the statistics.
+    """
     if dataset is not None and (found := recipe(method, dataset)) is not None:
         return Chosen(found, {"recipe": f"the recipe for {dataset}"})
-    return _from_statistics(method, graph)
+    chosen = _from_statistics(method, graph)
+    values, reasons = ({k: v for k, v in part.items() if k not in own} for part in (chosen.values, chosen.reasons))
+    return Chosen(values, reasons)
 
 
 def _from_statistics(method: str, graph: Graph) -> Chosen:

@@ -25,6 +25,12 @@ class Progress:
     seconds: float = 0.0
     best_loss: float = float("inf")
     best_step: int = 0
+    best: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    """The weights that gave `best_loss`, where they are to be kept."""
+
+    def numbers(self) -> dict[str, float | int]:
+        """All but the tensors."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "best"}
 
 
 def save_checkpoint(
@@ -34,8 +40,9 @@ def save_checkpoint(
     tensors = {f"method.{name}": value for name, value in method.state_dict().items()}
     for index, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    tensors |= {f"best.{name}": value for name, value in progress.best.items()}
     tensors["generator"] = generator.get_state()
-    content = _packed(tensors, {"progress": json.dumps(dataclasses.asdict(progress))})
+    content = _packed(tensors, {"progress": json.dumps(progress.numbers())})
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = folder / f"checkpoint-{progress.step:08d}-{digest}.safetensors"
     with replacing(path) as temporary:
@@ -66,6 +73,8 @@ def load_checkpoint(
         kind, _, rest = name.partition(".")
         if kind == "method":
             weights[rest] = value
+        elif kind == "best":
+            progress.best[rest] = value
         else:
             index, _, entry = rest.partition(".")
             state.setdefault(int(index), {})[entry] = value

@@ -46,7 +46,7 @@ def train(
     from the newest one. Raises Interrupted on Ctrl-C, after writing a checkpoint.
     """
     batch = method.prepare(graph)
-    optimiser = torch.optim.Adam(method.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay)
+    optimiser = _optimiser(method, training)
     generator = torch.Generator(graph.device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
@@ -58,14 +58,21 @@ def train(
     with _Interrupts() as interrupts, bar:
         for step in range(progress.step, training.steps):
             terms = method.loss(batch, generator)
+            if training.patience > 0 or training.keep == "best":
+                _remember(terms["loss"], method, progress, training)
             optimiser.zero_grad()
             terms["loss"].backward()
+            for group in optimiser.param_groups:
+                group["lr"] = learning_rate(step, training)
             optimiser.step()
             method.after_step(step)
 
             bar.update()
             progress.step = step + 1
-            done = progress.step == training.steps or (training.patience > 0 and _stale(terms["loss"], progress, training))
+            stale = training.patience > 0 and progress.step - progress.best_step >= training.patience
+            done = progress.step == training.steps or stale
+            if done and progress.best:
+                method.load_state_dict(progress.best)
             # Reading a value makes the host wait for a GPU, so it happens only when a row is due.
             if step % training.log_every == 0 or done:
                 progress.seconds = time.perf_counter() - started
@@ -83,6 +90,8 @@ def train(
             if done:
                 break
             if interrupts.asked:
+                if progress.best:
+                    method.load_state_dict(progress.best)
                 raise Interrupted(f"stopped after step {progress.step} of {training.steps}", rows)
     if run is not None:
         run.write_metrics(rows)
@@ -116,12 +125,30 @@ class _Interrupts:
         signal.signal(signal.SIGINT, self._before)
 
 
-def _stale(loss: torch.Tensor, progress: Progress, training: TrainingOptions) -> bool:
-    """Label-free early stopping: whether the loss has gone `patience` steps without a new best."""
+def learning_rate(step: int, training: TrainingOptions) -> float:
+    r"""Linear warm-up, then constant or cosine: $\eta\, t / w$ for t < w, then $\eta (1 + \cos(\pi (t-w) / (T-w))) / 2$."""
+    top, warmup = training.learning_rate, training.warmup
+    if step < warmup:
+        return top * step / warmup
+    if training.schedule == "constant":
+        return top
+    return top * (1 + math.cos(math.pi * (step - warmup) / (training.steps - warmup))) / 2
+
+
+def _optimiser(method: Method, training: TrainingOptions) -> torch.optim.Optimizer:
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
+    trained = [parameter for parameter in method.parameters() if parameter.requires_grad]
+    optimiser: torch.optim.Optimizer = kind(trained, lr=training.learning_rate, weight_decay=training.weight_decay)
+    return optimiser
+
+
+def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: TrainingOptions) -> None:
+    """Notes a new lowest loss and, where they are to be kept, the weights that gave it: those before the optimiser's step."""
     value = float(loss.detach())
     if value < progress.best_loss:
-        progress.best_loss, progress.best_step = value, progress.step
-    return progress.step - progress.best_step >= training.patience
+        progress.best_loss, progress.best_step = value, progress.step + 1
+        if training.keep == "best":
+            progress.best = {name: tensor.detach().clone() for name, tensor in method.state_dict().items()}
 
 
 def _check(row: dict[str, Any], method: Method) -> None:

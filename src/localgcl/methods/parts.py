@@ -1,0 +1,46 @@
+"""Small parts that several methods are made of."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+def momentum(step: int, steps: int, start: float) -> float:
+    r"""$m_t = 1 - (1 - m_0) (1 + \cos(\pi t / T)) / 2$: the momentum of a target network, from $m_0$ up to 1 (BYOL, BGRL).
+
+    Args:
+        step: t, from 0.
+        steps: T, the number of training steps.
+        start: $m_0$, such as 0.99.
+    """
+    return 1 - (1 - start) * (1 + math.cos(math.pi * step / steps)) / 2
+
+
+@torch.no_grad()
+def follow(target: nn.Module, online: nn.Module, momentum: float) -> None:
+    r"""$\theta_{target} \leftarrow m\, \theta_{target} + (1 - m)\, \theta_{online}$, of parameters only: buffers stay."""
+    targets: list[Tensor] = list(target.parameters())
+    sources: list[Tensor] = list(online.parameters())
+    if [parameter.shape for parameter in targets] != [parameter.shape for parameter in sources]:
+        raise ValueError("target and online networks have parameters of different shapes; build both from the same options")
+    torch._foreach_lerp_(targets, sources, 1 - momentum)
+
+
+class Bilinear(nn.Module):
+    r"""The discriminator $D(h, s) = h^T W s + b$, computed as $(h W) \cdot s$: O(n d k), nothing is expanded over rows.
+
+    W starts Glorot-uniform and b at zero.
+    """
+
+    def __init__(self, dim: int, other_dim: int | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, other_dim or dim)))
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def forward(self, h: Float[Tensor, "n d"], s: Float[Tensor, " k"] | Float[Tensor, "n k"]) -> Float[Tensor, " n"]:
+        """Scores of each row against one summary s, or against its own row of s."""
+        if s.ndim == 1:
+            return h @ (self.weight @ s) + self.bias
+        return ((h @ self.weight) * s).sum(1) + self.bias

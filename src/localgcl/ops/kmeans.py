@@ -1,0 +1,57 @@
+"""k-means by Lloyd's iterations, several runs at once."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+# Distances at hand at any time: 64 MiB.
+_ENTRIES = 2**24
+
+
+@torch.no_grad()
+def kmeans(
+    x: Float[Tensor, "n d"],
+    clusters: int,
+    *,
+    generator: torch.Generator,
+    runs: int = 1,
+    iterations: int = 20,
+    chunk: int | None = None,
+) -> Int[Tensor, "{runs} n"]:
+    r"""The cluster of each row in each run, after a fixed number of iterations. Euclidean; not differentiable.
+
+    Each run starts from `clusters` different random rows. An iteration gives rows to the nearest centre,
+    $\arg\min_c \|c\|^2 / 2 - x \cdot c$, ties to the first, and moves centres to the mean of their rows; a centre without rows
+    stays. Runs are side by side in one matrix product, and means are a product too, so that no order of addition is left to
+    chance: the same generator gives the same clusters, to the bit on a CPU.
+
+    O(n d clusters runs) time an iteration, O(chunk clusters runs) memory.
+
+    Args:
+        x: Rows to cluster.
+        clusters: How many, at most n.
+        generator: Of the starts, on the device of x.
+        runs: Independent runs.
+        iterations: Of each run.
+        chunk: Rows at a time; chosen for 64 MiB of distances when not given.
+    """
+    n = x.shape[0]
+    if not 1 <= clusters <= n:
+        raise ValueError(f"clusters is {clusters}; there are {n} rows, so choose from 1 to {n}")
+    starts = [torch.randperm(n, generator=generator, device=x.device)[:clusters] for _ in range(runs)]
+    centres = x[torch.cat(starts)]  # run after run
+    chunk = chunk or max(1, _ENTRIES // (runs * clusters))
+    for _ in range(iterations):
+        sums, counts = torch.zeros_like(centres), centres.new_zeros(len(centres), 1)
+        for part in x.split(chunk):
+            nearest = _nearest(part, centres, runs)
+            member = torch.nn.functional.one_hot(nearest, clusters).to(x.dtype).view(len(part), -1)
+            sums += member.T @ part
+            counts += member.sum(0)[:, None]
+        centres = torch.where(counts > 0, sums / counts.clamp(min=1), centres)
+    return torch.cat([_nearest(part, centres, runs) for part in x.split(chunk)]).T.contiguous()
+
+
+def _nearest(x: Float[Tensor, "b d"], centres: Float[Tensor, "k d"], runs: int) -> Int[Tensor, "b {runs}"]:
+    distance = centres.square().sum(1) / 2 - x @ centres.T
+    return distance.view(len(x), runs, -1).argmin(2)

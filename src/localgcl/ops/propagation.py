@@ -1,0 +1,47 @@
+"""The matrix a graph convolution averages with."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from localgcl.arrays import csr_tensor, insert_diagonal
+from localgcl.graph import Graph
+from localgcl.ops.sparse import SparseMatrix
+
+
+def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
+    r"""The symmetrically normalised adjacency $\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of Kipf & Welling. O(|E|).
+
+    Row i averages over the sources of the edges that point to i; D is the row sum. With w > 0 every node has one loop of
+    weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. Where D is 0,
+    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing.
+
+    The transpose has the same weights on the reversed edges, so it is made here, from what the graph knows, without a sort:
+    views of a graph (`Graph.keep_edges`) come at every step.
+    """
+    bare = graph.neighbourhoods if self_loops > 0 else graph
+    incoming = _closed(*bare.transposed[:2], self_loops)
+    degree = torch.segment_reduce(incoming[2], "sum", offsets=incoming[0], unsafe=True, initial=0)
+    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
+    matrix = SparseMatrix(_scaled(*incoming, scale), symmetric=bare.is_symmetric)
+    if not matrix.symmetric:
+        matrix.__dict__["transposed"] = SparseMatrix(_scaled(*_closed(bare.indptr, bare.indices, self_loops), scale))
+    return matrix
+
+
+def _closed(
+    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"], self_loops: float
+) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Float[Tensor, " k"]]:
+    """CSR of A + w I: pointers, columns and weights."""
+    if self_loops == 0:
+        return indptr, indices, torch.ones(indices.numel(), device=indices.device)
+    indptr, indices, diagonal = insert_diagonal(indptr, indices)
+    return indptr, indices, torch.where(diagonal, self_loops, 1.0)
+
+
+def _scaled(
+    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"], weights: Float[Tensor, " m"], scale: Float[Tensor, " n"]
+) -> Tensor:
+    n = scale.numel()
+    rows = torch.arange(n, device=scale.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
+    return csr_tensor(indptr, indices, scale[rows] * weights * scale[indices], (n, n))

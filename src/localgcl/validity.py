@@ -1,0 +1,71 @@
+"""What a Graph must be made of, checked where it enters; each error names what is wrong and the way out."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def check_structure(indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"], node_ids: NDArray[Any]) -> None:
+    """CSR pointers and sorted columns in range, and one id a node."""
+    n = indptr.numel() - 1
+    if indptr.dtype != torch.int64 or indices.dtype != torch.int64:
+        raise ValueError(f"indptr and indices must be int64, got {indptr.dtype} and {indices.dtype}; use .long()")
+    if int(indptr[0]) != 0 or int(indptr[-1]) != indices.numel() or bool((indptr.diff() < 0).any()):
+        raise ValueError(
+            f"indptr must rise from 0 to the number of edges ({indices.numel()}), got {int(indptr[0])} to "
+            f"{int(indptr[-1])}; build the graph with Graph.from_edges"
+        )
+    if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= n):
+        raise ValueError(
+            f"edge targets run from {int(indices.min())} to {int(indices.max())}, but the graph has nodes 0 to "
+            f"{n - 1}; build the graph with Graph.from_edges"
+        )
+    # Sorted rows are what coalesced and transposed rely on; a key a row apart makes one comparison enough.
+    rows = torch.arange(n, device=indices.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
+    if bool(((rows * n + indices).diff() < 0).any()):
+        raise ValueError("CSR rows must list their targets in increasing order; build the graph with Graph.from_edges")
+    if len(node_ids) != n:
+        raise ValueError(f"{len(node_ids)} node ids for {n} nodes; give one id per node")
+
+
+def check_features(x: Tensor, node_ids: NDArray[Any]) -> None:
+    """One row of finite numbers a node."""
+    n = len(node_ids)
+    if x.ndim != 2 or x.shape[0] != n:
+        raise ValueError(f"features have shape {tuple(x.shape)}, but the graph has {n} nodes; give one row per node")
+    if x.shape[1] == 0:
+        raise ValueError("features have no columns; leave them out to get structural features")
+    finite = torch.isfinite(x.values() if x.layout == torch.sparse_csr else x)
+    if not bool(finite.all()):
+        first = (~finite).nonzero()[0].tolist()
+        row = int(torch.searchsorted(x.crow_indices(), first[0], right=True)) - 1 if len(first) == 1 else first[0]
+        node = node_ids.tolist()[row]
+        raise ValueError(
+            f"{int((~finite).sum())} feature values are NaN or infinite (first in the row of node {node!r}); "
+            "fill or drop them first"
+        )
+
+
+def check_labels(y: Tensor | None, n: int) -> None:
+    """One class a node, -1 where it is not known."""
+    if y is None:
+        return
+    if y.dtype != torch.int64 or y.shape != (n,):
+        raise ValueError(f"labels have shape {tuple(y.shape)} and type {y.dtype}; give {n} integers (int64)")
+    if int(y.min()) < -1:
+        raise ValueError(f"labels must be 0, 1, 2... or -1 for unknown, got {int(y.min())}; renumber the classes")
+
+
+def check_splits(splits: Iterable[Any], n: int) -> None:
+    """Node positions in range, in one part of a split each."""
+    for split in splits:
+        parts = torch.cat([split.train, split.val, split.test])
+        if parts.numel() and (int(parts.min()) < 0 or int(parts.max()) >= n):
+            wrong = int(parts.min()) if int(parts.min()) < 0 else int(parts.max())
+            raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
+        if parts.unique().numel() != parts.numel():
+            raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")

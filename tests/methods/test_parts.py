@@ -1,0 +1,53 @@
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from localgcl.methods.parts import Bilinear, follow, momentum
+
+
+def test_momentum_rises_from_the_start_to_one() -> None:
+    assert momentum(0, 100, 0.9) == pytest.approx(0.9)
+    assert momentum(25, 100, 0.9) == pytest.approx(1 - 0.1 * (1 + math.sqrt(0.5)) / 2)
+    assert momentum(50, 100, 0.9) == pytest.approx(0.95)
+    assert momentum(100, 100, 0.9) == 1
+
+
+def network(seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.PReLU())
+
+
+def test_a_target_follows_in_parameters_and_not_in_buffers() -> None:
+    target, online = network(0), network(1)
+    online(torch.randn(9, 3))  # moves the running statistics
+    before, source = copy.deepcopy(target.state_dict()), copy.deepcopy(online.state_dict())
+    follow(target, online, 0.75)
+    for name, _ in target.named_parameters():
+        # Two roundings apart: lerp and the plain formula.
+        torch.testing.assert_close(target.state_dict()[name], 0.75 * before[name] + 0.25 * source[name], rtol=1e-6, atol=1e-7)
+    assert torch.equal(target.state_dict()["1.running_mean"], before["1.running_mean"])
+    torch.testing.assert_close(online.state_dict(), source, rtol=0, atol=0)
+    follow(target, online, 0.0)
+    assert all(torch.equal(a, b) for a, b in zip(target.parameters(), online.parameters(), strict=True))
+
+
+def test_networks_of_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="parameters of different shapes"):
+        follow(network(0), nn.Sequential(nn.Linear(3, 5)), 0.9)
+
+
+def test_bilinear_is_the_product() -> None:
+    torch.manual_seed(0)
+    score = Bilinear(4, 6).double()
+    nn.init.constant_(score.bias, 0.5)
+    h, s = torch.randn(7, 4, dtype=torch.float64), torch.randn(7, 6, dtype=torch.float64)
+    expected = torch.einsum("nd,dk,nk->n", h, score.weight, s) + 0.5
+    torch.testing.assert_close(score(h, s), expected)
+    torch.testing.assert_close(score(h, s[0]), torch.einsum("nd,dk,k->n", h, score.weight, s[0]) + 0.5)
+    reference = nn.Bilinear(4, 6, 1).double()
+    reference.weight.data, reference.bias.data = score.weight.data[None], score.bias.data[None]
+    torch.testing.assert_close(score(h, s), reference(h, s)[:, 0])
+    assert Bilinear(5).weight.shape == (5, 5)
