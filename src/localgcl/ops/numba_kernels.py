@@ -246,14 +246,14 @@ def _transpose(builder: Any, source: Any, source_stride: Any, target: Any, targe
 # Numba reads the functions below itself, so nothing may be wrapped around them before it does: hence no_type_check.
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 @no_type_check
 def _at(row):
     """Bytes from row 0 to a row. A line is left free after each 32, or rows 2^k apart would share one set of the cache."""
     return (row + (row >> MOST_BITS)) * _LINE
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 @no_type_check
 def _sweeps(plan, source, work, target, size, signs, sign_stride):
     """The sweeps of a plan (form, bits, stride, which signs): from source to work, within work, and to target."""
@@ -267,7 +267,7 @@ def _sweeps(plan, source, work, target, size, signs, sign_stride):
                 _butterfly(form, bits, start + offset, end + offset, _at(stride), sign, 4 * stride)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 @no_type_check
 def _gather(z, first, count, x):
     """Rows of z, from first on, to the columns of x (a 2-D array of lines, of which line 32 of each 33 is free)."""
@@ -276,12 +276,11 @@ def _gather(z, first, count, x):
     for j in range(0, whole, LANES):
         _transpose(z.ctypes.data + 4 * (first * d + j), 4 * d, x.ctypes.data + _at(j), _LINE)
     for j in range(whole, d):
-        for i in range(count):
-            x[j + (j >> MOST_BITS), i] = z[first + i, j]
-        x[j + (j >> MOST_BITS), count:] = 0
+        for i in range(LANES):
+            x[j + (j >> MOST_BITS), i] = z[first + i, j] if i < count else np.float32(0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 @no_type_check
 def _scatter(x, first, count, z):
     """The way back."""
@@ -294,15 +293,24 @@ def _scatter(x, first, count, z):
             z[first + i, j] = x[j + (j >> MOST_BITS), i]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 @no_type_check
-def _spread(vector, first, count, line):
-    """Numbers of a chunk's nodes; lanes without a node get 0."""
-    line[:] = 0
-    line[:count] = vector[first : first + count]
+def _spread(vector, first, count, factor, line):
+    """The numbers of a chunk's nodes, times a factor; lanes without a node get 0."""
+    for i in range(LANES):
+        line[i] = factor * vector[first + i] if i < count else np.float32(0)
 
 
-@njit(nogil=True, cache=True)
+@no_type_check
+def _kept(kernel):
+    """Compiled at the first call and kept on disk, beside this file or in the user's cache folder."""
+    try:
+        return njit(nogil=True, cache=True)(kernel)
+    except RuntimeError:  # Numba's answer where neither can be written: then each process compiles for itself.
+        return njit(nogil=True)(kernel)
+
+
+@_kept
 @no_type_check
 def feature_sum(z, weights, signs, plan, factor, sums, first, last, x, work, lines):
     """Adds sum_i weights_i [cos; sin] over nodes first to last to sums (2, rows)."""
@@ -312,7 +320,7 @@ def feature_sum(z, weights, signs, plan, factor, sums, first, last, x, work, lin
     for node in range(first, last, LANES):
         count = min(LANES, last - node)
         _gather(z, node, count, x)
-        _spread(weights, node, count, lines[0])
+        _spread(weights, node, count, np.float32(1), lines[0])
         for start in range(0, rows, span):
             here = work.ctypes.data - _at(start)
             for row in range(start, min(start + span, blocks * p), p):
@@ -322,7 +330,7 @@ def feature_sum(z, weights, signs, plan, factor, sums, first, last, x, work, lin
                 _add_features(here + _at(f), lines.ctypes.data, cosines + 4 * f, sines + 4 * f, factor)
 
 
-@njit(nogil=True, cache=True)
+@_kept
 @no_type_check
 def balance(z, total, signs, plan, factor, num_features, floor, living, q, inverse, sums, first, last, x, work, lines):
     """q and inverse of nodes first to last; adds sum_i inverse_i [cos; sin] to sums (2, rows)."""
@@ -341,16 +349,16 @@ def balance(z, total, signs, plan, factor, num_features, floor, living, q, inver
                 cosines, sines = total[0].ctypes.data + 4 * f, total[1].ctypes.data + 4 * f
                 _add_products(here + _at(f), cosines, sines, lines[1].ctypes.data, factor)
         for i in range(count):
-            value = lines[1, i] / np.float32(num_features)
+            value = lines[1, i] / num_features
             q[node + i] = value
             inverse[node + i] = living[node + i] / value if value >= floor and living[node + i] else np.float32(0)
-        _spread(inverse, node, count, lines[0])
+        _spread(inverse, node, count, np.float32(1), lines[0])
         for f in range(0, rows, LANES):
             cosines, sines = sums[0].ctypes.data + 4 * f, sums[1].ctypes.data + 4 * f
             _add_features(here + _at(f), lines.ctypes.data, cosines, sines, factor)
 
 
-@njit(nogil=True, cache=True)
+@_kept
 @no_type_check
 def pullback(z, a, u, b, v, signs, plan, back, factor, slope, out, first, last, x, work, gradient, lines):
     """The gradient with respect to rows first to last of z, into out; slope is the angle's derivative by t."""
@@ -359,9 +367,8 @@ def pullback(z, a, u, b, v, signs, plan, back, factor, slope, out, first, last, 
     for node in range(first, last, LANES):
         count = min(LANES, last - node)
         _gather(z, node, count, x)
-        _spread(a, node, count, lines[0])
-        _spread(b, node, count, lines[1])
-        lines[:2] *= slope
+        _spread(a, node, count, slope, lines[0])
+        _spread(b, node, count, slope, lines[1])
         gradient[:] = 0
         for start in range(0, rows, span):
             here = work.ctypes.data - _at(start)
