@@ -18,7 +18,7 @@ in butterflies of 32 rows that stay in registers. Run the factors as a b, then b
 of a sign matrix, both work on the same rows, so $H_b S_1 H_b$ is a single sweep, as is $H_a S_2 H_a$. Four sweeps do three
 transforms: $H_a S_0$; $H_b S_1 H_b$; $H_a S_2 H_a$; $H_b$.
 
-**The layout.** 16 nodes at a time, one in each lane (see `numba_kernels`): p rows of 64 bytes, in the second-level cache.
+**The layout.** 16 nodes at a time, one in each lane (`numba_kernels`): p rows of 64 bytes, in the second-level cache.
 
 **Threads.** Nodes are split in at most 64 groups, by n and D alone. Each has sums of its own, added in order at the end: the
 result is the same to the bit with any number of threads. Kernels let go of Python's lock, so ordinary threads will do; they
@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.ops import numba_kernels as kernels
-from localgcl.ops.numba_kernels import ADDED, DOUBLE, LANES, MOST_BITS, PLAIN, SIGNED
+from localgcl.ops.numba_kernels import ADDED, DOUBLE, MOST_BITS, PLAIN, SIGNED
+from localgcl.ops.numba_lanes import LANES
 
 Numbers = NDArray[np.float32]
 
