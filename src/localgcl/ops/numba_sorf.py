@@ -73,7 +73,7 @@ def balance(
     signs: Float32[Tensor, "3 blocks p"],
     scale: float,
     num_features: int,
-    floor: float,
+    floor: float | Float32[Tensor, ""],
     living: Float32[Tensor, " n"],
 ) -> tuple[Float32[Tensor, " n"], Float32[Tensor, " n"], Float32[Tensor, "2 D"]]:
     r"""What each node has of `total`, the inverses, and the features balanced by them.
@@ -87,7 +87,7 @@ def balance(
 
     def run(group: int, first: int, last: int) -> None:
         scratch = _lines(job.size), _lines(job.all_rows), _lines(2)
-        constants = job.factor, np.float32(num_features), np.float32(floor)
+        constants = job.factor, np.float32(num_features), np.float32(float(floor))
         results = q.numpy(), inverse.numpy(), partial[group]
         kernels.balance(job.z, padded, job.signs, job.forward, *constants, alive, *results, first, last, *scratch)
 

@@ -11,6 +11,7 @@ Every backend recomputes features instead of keeping them, so that memory is O(N
 """
 
 import importlib
+import importlib.util
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -25,6 +26,10 @@ Backend = Literal["auto", "torch", "numba", "triton"]
 # Numbers in one chunk's features. On a CPU small blocks stay in the caches and are reused by the allocator, but many of
 # them mean many rounds of its threads; a GPU wants launches that fill it.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
+
+
+# numba has no wheels for some platforms; plain torch gives the same sums there, only more slowly.
+_NUMBA = importlib.util.find_spec("numba") is not None
 
 
 @runtime_checkable
@@ -67,6 +72,8 @@ def choose_backend(z: Tensor, features: Features) -> Literal["torch", "numba", "
         # Triton's products start at 16 entries and the tiles end at 4096; double precision has no tensor cores.
         fits = isinstance(frequencies, DenseFrequencies) or 16 <= frequencies.signs.shape[2] <= 4096
         return "triton" if fits and z.dtype != torch.float64 else "torch"
+    if isinstance(frequencies, StructuredFrequencies) and z.dtype == torch.float32 and _NUMBA:
+        return "numba"
     return "torch"
 
 
@@ -139,7 +146,7 @@ class _Fused:
 
     def balance(self, z: Tensor, living: Tensor, total: Tensor, floor: Tensor) -> Balance:
         raw = (total * self.count**0.5).view(2, -1)
-        q, inverse, common = self.kernels.balance(z, raw, living, floor, *self.arguments)
+        q, inverse, common = self.kernels.balance(z, raw, *self.arguments, floor, living)
         return Balance(q, inverse, self._flat(common))
 
     def pullback(self, z: Tensor, a: Tensor, u: Tensor, b: Tensor, v: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def inner(z: Tensor, vector: Tensor, frequencies: Tensor) -> Tensor:
     return out
 
 
-def balance(z: Tensor, total: Tensor, living: Tensor, floor: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def balance(z: Tensor, total: Tensor, frequencies: Tensor, floor: Tensor, living: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """q_i = psi_i . S, its inverses, and the sum over rows of [cos theta_i, sin theta_i] / q_i."""
     q = inner(z, total, frequencies) / frequencies.shape[1]
     inverse = inverses(q, living, floor)

@@ -68,7 +68,7 @@ def inner(z: Tensor, vector: Tensor, signs: Tensor, scale: float, num_features: 
 
 
 def balance(
-    z: Tensor, total: Tensor, living: Tensor, floor: Tensor, signs: Tensor, scale: float, num_features: int
+    z: Tensor, total: Tensor, signs: Tensor, scale: float, num_features: int, floor: Tensor, living: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """q_i = psi_i . S, its inverses, and the sum over rows of [cos theta_i, sin theta_i] / q_i."""
     q = inner(z, total, signs, scale, num_features) / num_features
