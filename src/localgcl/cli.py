@@ -262,12 +262,23 @@ def methods(arguments: list[str]) -> None:
         print(f"{name:{width}}  {kind.idea}\n{'':{width}}  cost of a step beyond the encoder: {kind.cost}")
 
 
+def bench(arguments: list[str]) -> None:
+    """localgcl bench"""
+    parser = _parser("bench", "Measure time and memory of the library's parts beside plain PyTorch; rows go to one table.")
+    from localgcl.bench.command import add_options
+    from localgcl.bench.command import bench as carry_out
+
+    add_options(parser)
+    carry_out(parser.parse_args(arguments), print)
+
+
 COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "train": (train, "learn embeddings from a graph"),
     "embed": (embed, "write the embeddings of a graph, also of new nodes"),
     "evaluate": (evaluate, "score embeddings with labels"),
     "datasets": (datasets, "list the graphs that can be named"),
     "methods": (methods, "list the methods"),
+    "bench": (bench, "measure speed and memory"),
 }
 
 
