@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from localgcl.atomic import replacing
 from localgcl.bench.setups import FORMS
-from localgcl.bench.table import Row, hardware
+from localgcl.bench.table import Row, hardware, newest
 from localgcl.config import read_toml
 from localgcl.costs import Coefficients, Form, counts
 
@@ -32,9 +32,10 @@ class Fit:
 def fit(rows: Sequence[Row], backend: str = "torch") -> dict[str, Fit]:
     """By kind of device: non-negative least squares of relative errors, so that small sizes count as much as large ones.
 
-    Only rows of the machine that was measured last are used: coefficients of two machines mixed would be those of neither.
+    Of cells that were measured again only the last row counts, and only the machine that was measured last: coefficients of
+    two machines mixed would be those of neither.
     """
-    usable = [row for row in rows if row["benchmark"] == "negative-term" and row["provider"] in FORMS and row["p50_ms"]]
+    usable = [row for row in newest(rows) if row["benchmark"] == "negative-term" and row["provider"] in FORMS and row["p50_ms"]]
     fits = {}
     for kind in ("cpu", "cuda"):
         mine = [row for row in usable if (row["device"] == "cpu") == (kind == "cpu")]

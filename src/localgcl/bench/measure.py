@@ -5,7 +5,7 @@ import dataclasses
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ class Measurement:
     note: str = ""
 
 
+@runtime_checkable
 class Stopwatch(Protocol):
     """How one device is read."""
 

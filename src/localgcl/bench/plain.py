@@ -18,9 +18,9 @@ Hadamard = Callable[[Tensor], Tensor]
 # The Walsh-Hadamard transform along the last axis
 
 
-def hadamard_matrix(size: int, device: torch.device) -> Float[Tensor, "{size} {size}"]:
-    """The normalised matrix, by Sylvester's construction."""
-    matrix = torch.ones(1, 1, device=device)
+def hadamard_matrix(size: int, like: Tensor) -> Float[Tensor, "{size} {size}"]:
+    """The normalised matrix, by Sylvester's construction, in the type and place of another tensor."""
+    matrix = like.new_ones(1, 1)
     while matrix.shape[0] < size:
         matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)], 0) / math.sqrt(2)
     return matrix
@@ -28,13 +28,13 @@ def hadamard_matrix(size: int, device: torch.device) -> Float[Tensor, "{size} {s
 
 def dense_hadamard(x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
     """One product with the d x d matrix. O(d^2) a row."""
-    return x @ hadamard_matrix(x.shape[-1], x.device).to(x.dtype)
+    return x @ hadamard_matrix(x.shape[-1], x)
 
 
 def kronecker_hadamard(x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
     r"""Two products with matrices of about $\sqrt d$. O(d^{1.5}) a row."""
     small = 1 << (x.shape[-1].bit_length() - 1) // 2
-    left, right = (hadamard_matrix(size, x.device).to(x.dtype) for size in (x.shape[-1] // small, small))
+    left, right = (hadamard_matrix(size, x) for size in (x.shape[-1] // small, small))
     return (left @ x.reshape(*x.shape[:-1], -1, small) @ right).reshape(x.shape)
 
 
@@ -103,7 +103,7 @@ def gathered_positive(
     cosine = (z[rows] * z[columns]).sum(1)
     degree = torch.bincount(rows, minlength=n)
     if positives == "mean":
-        aggregate = _scatter_logsumexp(cosine / temperature, rows, n) - degree.log()
+        aggregate = _scatter_logsumexp(cosine / temperature, rows, n) - degree.to(z.dtype).log()
     elif positives == "max":
         aggregate = (cosine / temperature).new_full((n,), -torch.inf).scatter_reduce(0, rows, cosine / temperature, "amax")
     else:

@@ -3,6 +3,7 @@
 "ours" is what the library does; names that begin with "ours-" are other forms of it; the rest are plain PyTorch.
 """
 
+import copy
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from localgcl.bench.measure import Work
 from localgcl.config import EncoderOptions
 from localgcl.costs import Form
 from localgcl.datasets import load, sbm
-from localgcl.encoders import GCN, propagation
+from localgcl.encoders import GCN, Inputs, propagation
 from localgcl.features import MAPS
 from localgcl.graph import Graph
 from localgcl.losses import negative_term, positive_term, unit_rows
@@ -83,7 +84,7 @@ def hadamard_setup(cell: Cell) -> Setup:
 
 
 def feature_map_setup(cell: Cell) -> Setup:
-    """Forward only: the N x 2D features of one fixed draw."""
+    """Forward only: N x 2D features; what is costly to draw is drawn before."""
     z, generator = cell.directions().detach(), cell.generator()
     providers: dict[str, Work] = {}
     for name in ("sorf", "orf", "rff"):
@@ -125,8 +126,9 @@ def positive_term_setup(cell: Cell) -> Setup:
 def encoder_setup(cell: Cell) -> Setup:
     """Forward and backward of a GCN of three layers, all d wide."""
     graph, cell = _graph(cell)
-    encoder, forwards = _encoders(cell, graph)
+    encoder, inputs, by_torch = _encoders(cell, graph)
     parameters = list(encoder.parameters())
+    forwards: dict[str, Callable[[], Tensor]] = {"ours": lambda: encoder(inputs), "torch-sparse": by_torch}
 
     def energy(forward: Callable[[], Tensor]) -> Tensor:
         return forward().square().sum()
@@ -137,7 +139,7 @@ def encoder_setup(cell: Cell) -> Setup:
 def train_step_setup(cell: Cell) -> Setup:
     """One whole step of training, GCN of three layers and SORF negatives, and its parts."""
     graph, cell = _graph(cell)
-    encoder, encoders = _encoders(cell, graph)
+    encoder, inputs, by_torch = _encoders(cell, graph)
     parameters, generator = list(encoder.parameters()), cell.generator()
     optimiser = torch.optim.Adam(parameters, lr=1e-4)
     neighbours = graph.neighbourhoods
@@ -148,12 +150,12 @@ def train_step_setup(cell: Cell) -> Setup:
     def negative(z: Tensor, alive: Tensor) -> Tensor:
         return negative_term(z, alive, TEMPERATURE, "sorf", num_features=cell.num_features, generator=generator).total
 
-    def ours() -> Tensor:
-        z, alive = unit_rows(encoders["ours"]())
+    def ours(encoder: GCN) -> Tensor:
+        z, alive = unit_rows(encoder(inputs))
         return positive(z, alive) + negative(z, alive)
 
     def by_hand() -> Tensor:
-        z, _ = unit_rows(encoders["torch-sparse"]())
+        z, _ = unit_rows(by_torch())
         attraction = plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE)
         return attraction + plain.kernel_negative(plain.rff(z, _frequencies(cell, generator)), TEMPERATURE)
 
@@ -162,16 +164,18 @@ def train_step_setup(cell: Cell) -> Setup:
         loss().backward()
         optimiser.step()
 
-    # The parts reuse what comes before them, made at the first call: memory that runs out is then the provider's own.
-    embedding = cache(lambda: unit_rows(encoders["ours"]().detach()))
-    loss = cache(ours)
+    # The parts reuse what comes before them, made at the first call: memory that runs out is then the provider's own. The
+    # weights that a kept loss depends on must stay as they are, so the parts have an encoder that no optimiser changes.
+    still = copy.deepcopy(encoder)
+    embedding = cache(lambda: unit_rows(still(inputs).detach()))
+    loss = cache(lambda: ours(still))
     providers: dict[str, Work] = {
-        "ours": lambda: step(ours),
+        "ours": lambda: step(lambda: ours(encoder)),
         "plain": lambda: step(by_hand),
-        "part-encoder": encoders["ours"],
+        "part-encoder": lambda: still(inputs),
         "part-positive": lambda: positive(*embedding()),
         "part-negative": lambda: negative(*embedding()),
-        "part-backward": lambda: torch.autograd.grad(loss(), parameters, retain_graph=True),
+        "part-backward": lambda: torch.autograd.grad(loss(), list(still.parameters()), retain_graph=True),
         "part-optimiser": optimiser.step,
     }
     return Setup(cell, providers)
@@ -233,16 +237,12 @@ def _graph(cell: Cell) -> tuple[Graph, Cell]:
     return graph, dataclasses.replace(cell, nodes=graph.num_nodes)
 
 
-def _encoders(cell: Cell, graph: Graph) -> tuple[GCN, dict[str, Callable[[], Tensor]]]:
-    """Ours and a plain one, with the same weights."""
+def _encoders(cell: Cell, graph: Graph) -> tuple[GCN, Inputs, Callable[[], Tensor]]:
+    """Ours with its inputs, and a plain one with the same weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         encoder = GCN(graph.num_features, EncoderOptions(dim=cell.dim, layers=LAYERS)).to(cell.device)
-    inputs = encoder.inputs(graph)
     adjacency = propagation(graph).csr.to_sparse_coo().coalesce()
     x = graph.x if graph.x.layout == torch.strided else graph.x.to_sparse_coo().coalesce()
     weights, biases = ([getattr(layer, name) for layer in encoder.weights] for name in ("weight", "bias"))
-    return encoder, {
-        "ours": lambda: encoder(inputs),
-        "torch-sparse": lambda: plain.sparse_gcn(x, adjacency, weights, biases),
-    }
+    return encoder, encoder.inputs(graph), lambda: plain.sparse_gcn(x, adjacency, weights, biases)
