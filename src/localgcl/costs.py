@@ -4,12 +4,10 @@ $$t = c_0 + \frac{c_1 \cdot elements + c_2 \cdot products}{threads}$$
 
 with the exponentials, sines and cosines of one forward and backward as elements and the multiply-adds as products:
 
-| form | elements | products |
-|---|---|---|
-| exact | N^2 | N^2 d |
-| sorf | N D | N D log2(d'), d' the power of two above d |
-| orf | N D | (N + d) D d: frequencies are made orthogonal at each draw |
-| rff | N D | N D d |
+* exact: N^2 elements, N^2 d products;
+* sorf: N D elements, N D log2(d') products with d' the power of two above d;
+* rff: N D elements, N D d products;
+* orf: N D elements, (N + d) D d products, because frequencies are made orthogonal at each draw.
 
 (threads is 1 on a GPU). Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size. The
 coefficients are fitted to measurements by `localgcl bench fit` and kept, with where and when they were measured, in
@@ -59,7 +57,7 @@ class Cost:
 
 
 def counts(form: Form, num_nodes: int, dim: int, num_features: int) -> tuple[float, float]:
-    """Elements and products of the table above."""
+    """Elements and products, as listed above."""
     n, d, big_d = float(num_nodes), float(dim), float(num_features)
     if form == "exact":
         return n * n, n * n * d

@@ -35,11 +35,11 @@ def fit(rows: Sequence[Row], backend: str = "torch") -> dict[str, Fit]:
     Of cells that were measured again only the last row counts, and only the machine that was measured last: coefficients of
     two machines mixed would be those of neither.
     """
-    usable = [row for row in newest(rows) if row["benchmark"] == "negative-term" and row["provider"] in FORMS and row["p50_ms"]]
+    usable = [row for row in rows if row["benchmark"] == "negative-term" and row["provider"] in FORMS and row["p50_ms"]]
     fits = {}
     for kind in ("cpu", "cuda"):
         mine = [row for row in usable if (row["device"] == "cpu") == (kind == "cpu")]
-        mine = [row for row in mine if _machine(row) == _machine(mine[-1])]
+        mine = newest(row for row in mine if _machine(row) == _machine(mine[-1]))
         groups = {form: [row for row in mine if row["provider"] == provider] for provider, form in FORMS.items()}
         groups = {form: group for form, group in groups.items() if len(group) >= _LEAST}
         if groups:

@@ -48,7 +48,10 @@ def run(
         The errors of cells whose graph's files are not here; the others are measured all the same.
     """
     missing = []
+    surroundings: table.Row = {}
     for job in jobs:
+        # Asked once, before the first cell: the tree may be edited while the others run.
+        surroundings = surroundings or table.environment(job.cell.device, commit)
         try:
             setup = BENCHMARKS[benchmark].setup(job.cell)
         except FileNotFoundError as error:
@@ -56,7 +59,6 @@ def run(
             say(f"{benchmark} left out on {job.cell.graph}: {error}")
             continue
         results = _measure(benchmark, setup, providers or job.providers, repeats, seconds, memory)
-        surroundings = table.environment(job.cell.device, commit)
         rows = [table.row(benchmark, name, setup.cell, result, surroundings) for name, result in results.items()]
         table.append(out, rows)
         say(report(benchmark, setup.cell, results))
