@@ -64,7 +64,7 @@ def _measure(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     for name in ("repeats", "seconds"):
         if getattr(options, name) <= 0:
             raise ValueError(f"{name} is {getattr(options, name)}; it must be above 0, for example 5")
-    device = choose_device(options.device).type
+    device = str(choose_device(options.device))
     missing = []
     for name in BENCHMARKS if options.what == "all" else [options.what]:
         if options.suite or options.what == "all":

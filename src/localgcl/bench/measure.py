@@ -91,18 +91,32 @@ def measure(
     """
     times: dict[str, list[float]] = {name: [] for name in providers}
     peaks: dict[str, float | None] = {}
-    failed: set[str] = set()
-    for name, work in providers.items():
-        with _out_of_memory(name, failed, stopwatch):
-            stopwatch.milliseconds(work)
-            peaks[name] = stopwatch.peak(work)
+
+    def warm_up(name: str) -> None:
+        stopwatch.milliseconds(providers[name])
+        peaks[name] = stopwatch.peak(providers[name])
+
+    def take_turn(name: str) -> None:
+        times[name].append(stopwatch.milliseconds(providers[name]))
+
+    alive = [name for name in providers if _survives(warm_up, name, stopwatch)]
     for turn in range(repeats):
-        for name, work in providers.items():
-            if name in failed or (turn > 0 and sum(times[name]) >= 1000 * seconds):
-                continue
-            with _out_of_memory(name, failed, stopwatch):
-                times[name].append(stopwatch.milliseconds(work))
-    return {name: _failure() if name in failed else _summary(times[name], peaks[name]) for name in providers}
+        eager = [name for name in alive if turn == 0 or sum(times[name]) < 1000 * seconds]
+        failed = {name for name in eager if not _survives(take_turn, name, stopwatch)}
+        alive = [name for name in alive if name not in failed]
+    return {name: _summary(times[name], peaks[name]) if name in alive else _failure() for name in providers}
+
+
+def _survives(action: Callable[[str], None], name: str, stopwatch: Stopwatch) -> bool:
+    """Whether the provider got through `action` without running out of memory."""
+    try:
+        action(name)
+        return True
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    stopwatch.release()  # not earlier: the exception's frames hold tensors
+    return False
 
 
 def _summary(times: list[float], peak: float | None) -> Measurement:
@@ -112,18 +126,6 @@ def _summary(times: list[float], peak: float | None) -> Measurement:
 
 def _failure() -> Measurement:
     return Measurement(np.nan, np.nan, np.nan, None, 0, OUT_OF_MEMORY)
-
-
-@contextlib.contextmanager
-def _out_of_memory(name: str, failed: set[str], stopwatch: Stopwatch) -> Iterator[None]:
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        failed.add(name)
-    if name in failed:  # after the exception is gone, and with it the frames that hold tensors
-        stopwatch.release()
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -1,8 +1,11 @@
 """Measures cells one after the other; rows go to the table as they come, so that an interruption loses one cell at most."""
 
 import dataclasses
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import torch
 
 from localgcl.bench import table
 from localgcl.bench.measure import (
@@ -58,10 +61,11 @@ def run(
             missing.append(error)
             say(f"{benchmark} left out on {job.cell.graph}: {error}")
             continue
-        results = _measure(benchmark, setup, providers or job.providers, repeats, seconds, memory)
-        rows = [table.row(benchmark, name, setup.cell, result, surroundings) for name, result in results.items()]
-        table.append(out, rows)
-        say(report(benchmark, setup.cell, results))
+        cell, results = setup.cell, _measure(benchmark, setup, providers or job.providers, repeats, seconds, memory)
+        del setup  # before the next one takes memory
+        gc.collect()
+        table.append(out, [table.row(benchmark, name, cell, result, surroundings) for name, result in results.items()])
+        say(report(benchmark, cell, results))
     return missing
 
 
@@ -73,7 +77,7 @@ def _measure(
             raise ValueError(f"{benchmark} has no provider {name!r}{suggestion(name, tuple(setup.providers))}")
     chosen = {name: setup.providers[name] for name in names or setup.providers}
     if setup.cell.device != "cpu":
-        with tensor_cores():
+        with tensor_cores(), torch.cuda.device(setup.cell.device):
             return measure(chosen, CUDAStopwatch(), repeats=repeats, seconds=seconds)
     with bounded_memory():
         results = measure(chosen, CPUStopwatch(), repeats=repeats, seconds=seconds)
