@@ -73,10 +73,10 @@ def test_missing_files_leave_the_other_cells_alone(
     from localgcl.bench.setups import Cell
 
     monkeypatch.setattr("localgcl.bench.setups.load", _nothing_here)
-    tiny = [suites.Job(Cell(dim=4, graph="cora")), suites.Job(Cell(120, dim=4))]
+    tiny = [suites.Job(Cell(dim=4, graph="photo")), suites.Job(Cell(120, dim=4))]
     monkeypatch.setattr(command, "sizes", lambda *_: tiny)
     assert main(["bench", "encoder", "--out", str(tmp_path / "bench.csv"), "--repeats", "1"]) == 1
-    assert "1 cells were left out, because files are missing: no cora" in capsys.readouterr().err
+    assert "1 cells were left out, because files are missing: no photo" in capsys.readouterr().err
     assert {row["N"] for row in table.read(tmp_path / "bench.csv")} == {"120"}
 
 

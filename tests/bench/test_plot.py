@@ -14,6 +14,8 @@ def test_exponents() -> None:
     assert exponent(x, [3 * value**1.5 for value in x]) == pytest.approx(1.5, abs=1e-3)
     # The flat small end does not count...
     assert exponent(x, [5, 5.1, 20, 40, 80]) == pytest.approx(1.0, abs=1e-3)
+    # ... nor does noise of what depends on no size...
+    assert exponent(x, [75, 55, 28, 65, 27]) is None
     # ... and where little more than it was measured, nothing is claimed.
     assert exponent(x, [5, 5.1, 5.3, 20, 40]) is None
 

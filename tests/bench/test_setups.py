@@ -72,6 +72,7 @@ def test_sparse_features_of_a_named_graph(graphs_root: Path, monkeypatch: pytest
     setup = BENCHMARKS["encoder"].setup(Cell(dim=4, graph="cora"))
     assert setup.cell.nodes == 2708
     assert setup.cell.case == "cora"
+    assert setup.cell.title == "(cora)  N=2,708 d=4"
     ours, plain = (setup.providers[name]() for name in ("ours", "torch-sparse"))
     assert isinstance(ours, tuple)
     assert isinstance(plain, tuple)

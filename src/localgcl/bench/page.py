@@ -51,8 +51,8 @@ def write(rows: Sequence[Row], path: Path) -> list[Path]:
 def _table(rows: Sequence[Row]) -> list[str]:
     lines = ["| case | N | d | D | provider | time in ms | to ours | peak MiB | repeats |", "|---" * 9 + "|"]
     ours = {_cell(row): float(row["p50_ms"]) for row in rows if row["provider"] == "ours" and row["p50_ms"]}
-    for row in sorted(rows, key=lambda row: (row["case"], int(row["N"]), int(row["d"]), int(row["D"]))):
-        sizes = " | ".join([row["case"], *(f"{int(row[axis]):,}" for axis in AXES)])
+    for row in sorted(rows, key=lambda row: (row["case"], *(int(row[axis] or 0) for axis in AXES))):
+        sizes = " | ".join([row["case"], *(f"{int(row[axis]):,}" if row[axis] else "" for axis in AXES)])
         time, ratio = row["note"], ""
         if row["p50_ms"]:
             time = f"{_number(row['p50_ms'])} ({_number(row['p20_ms'])}-{_number(row['p80_ms'])})"

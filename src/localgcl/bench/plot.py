@@ -17,7 +17,7 @@ AXES = ("N", "d", "D")
 QUANTITIES = {"p50_ms": "time in ms (p20 to p80)", "peak_mib": "peak memory in MiB"}
 RULE = (
     "Exponents are slopes of least-squares lines in log-log axes, through the points that take more than twice as much as "
-    "the smallest of their series (below that, fixed costs rule); with fewer than three such points there is none."
+    "the smallest size of their series (below that, fixed costs rule); with fewer than three such points there is none."
 )
 
 
@@ -33,13 +33,13 @@ class Series:
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """The slope of log y against log x by the rule above.
+    """The slope of log y against log x, sizes in increasing order, by the rule above.
 
     Example:
         >>> exponent([1, 2, 4, 8, 16], [7, 7, 20, 80, 320])
         2.0
     """
-    kept = np.log([(a, b) for a, b in zip(x, y, strict=True) if b > 2 * min(y)])
+    kept = np.log([(a, b) for a, b in zip(x, y, strict=True) if b > 2 * y[0]])
     if len(kept) < 3:
         return None
     slope, _ = np.polyfit(kept[:, 0], kept[:, 1], 1)
@@ -51,14 +51,14 @@ def series(rows: Sequence[Row], axis: str, quantity: str) -> list[Series]:
     others = [name for name in ("provider", "case", *AXES) if name != axis]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        if row[quantity]:
+        if row[quantity] and row[axis]:
             groups.setdefault(tuple(row[name] for name in others), []).append(row)
     found = []
     for key, group in groups.items():
         group = sorted(group, key=lambda row: float(row[axis]))
         if len({row[axis] for row in group}) >= 3:
             fixed = dict(zip(others, key, strict=True))
-            sizes = ", ".join(f"{name}={int(fixed[name]):,}" for name in AXES if name in fixed)
+            sizes = ", ".join(f"{name}={int(fixed[name]):,}" for name in AXES if fixed.get(name))
             label = ", ".join(filter(None, (fixed["provider"], fixed["case"], sizes)))
             bounds = ("p20_ms", "p80_ms") if quantity == "p50_ms" else (quantity, quantity)
             columns = (tuple(float(row[name]) for row in group) for name in (axis, quantity, *bounds))
@@ -105,14 +105,31 @@ def _draw(title: str, panels: list[tuple[str, str, list[Series]]], path: Path) -
 
 
 def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
+    from matplotlib import ticker
+
     for line in lines:
         slope = exponent(line.x, line.y)
         label = line.label if slope is None else f"{line.label}: {axis}$^{{{slope:.2f}}}$"
         (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=3.5, linewidth=1.2, label=label)
         axes.fill_between(line.x, line.low, line.high, color=drawn.get_color(), alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel=QUANTITIES[quantity])
+    # Every measured size is labelled, and nothing else: matplotlib's own labels overlap on axes of less than a decade.
+    axes.set_xticks(sorted({size for line in lines for size in line.x}), minor=False)
+    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter(lambda value, _: _size(value))
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(fontsize=7, loc="best")
+
+
+def _size(value: float) -> str:
+    """2048 as 2k, 4,000,000 as 4M: short enough for neighbouring powers of two."""
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{name}"
+    return f"{value:g}"
 
 
 def _pyplot() -> Any:

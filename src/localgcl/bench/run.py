@@ -90,8 +90,10 @@ def _measure(
 
 def report(benchmark: str, cell: Cell, results: dict[str, Measurement]) -> str:
     """A small table for people: percentiles, memory, and each provider's time over ours."""
-    title = f"{benchmark}{f' ({cell.case})' if cell.case else ''}  N={cell.nodes:,} d={cell.dim:,} D={cell.num_features:,}"
-    lines = [f"{title} on {cell.device}", f"  {'':20} {'p20':>10} {'p50':>10} {'p80':>10} ms {'peak MiB':>10} {'to ours':>8}"]
+    lines = [
+        f"{benchmark}  {cell.title} on {cell.device}",
+        f"  {'':20} {'p20':>10} {'p50':>10} {'p80':>10} ms {'peak MiB':>10} {'to ours':>8}",
+    ]
     ours = results.get("ours")
     for name, result in results.items():
         if result.note:

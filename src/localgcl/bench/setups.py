@@ -34,7 +34,10 @@ FORMS: dict[str, Form] = {"ours": "sorf", "ours-exact": "exact", "ours-orf": "or
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One size to measure at. With a `graph` its own number of nodes counts, without one graphs are drawn (`sbm`)."""
+    """One size to measure at. With a `graph` its own number of nodes counts, without one graphs are drawn (`sbm`).
+
+    A setup whose work does not depend on `num_features` makes it 0.
+    """
 
     nodes: int = 4000
     dim: int = 512
@@ -46,6 +49,11 @@ class Cell:
     @property
     def case(self) -> str:
         return ", ".join(filter(None, (self.graph, self.variant)))
+
+    @property
+    def title(self) -> str:
+        features = f" D={self.num_features:,}" if self.num_features else ""
+        return f"{f'({self.case})  ' if self.case else ''}N={self.nodes:,} d={self.dim:,}{features}"
 
     def generator(self) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(0)
@@ -80,7 +88,8 @@ def hadamard_setup(cell: Cell) -> Setup:
     columns = rows.T.contiguous()
     providers: dict[str, Work] = {"ours": partial(hadamard, columns)}
     transforms = {"kronecker": plain.kronecker_hadamard, "butterfly": plain.butterfly_hadamard, "dense": plain.dense_hadamard}
-    return Setup(cell, providers | {name: partial(transform, rows) for name, transform in transforms.items()})
+    providers |= {name: partial(transform, rows) for name, transform in transforms.items()}
+    return Setup(dataclasses.replace(cell, num_features=0), providers)
 
 
 def feature_map_setup(cell: Cell) -> Setup:
@@ -113,7 +122,7 @@ def negative_term_setup(cell: Cell) -> Setup:
 
 def positive_term_setup(cell: Cell) -> Setup:
     """Forward and backward; the variant is how positives are averaged."""
-    graph, cell = _graph(cell)
+    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
     z, alive = cell.directions(), torch.ones(cell.nodes, dtype=torch.bool, device=cell.device)
     neighbours = graph.neighbourhoods
     forwards: dict[str, Callable[[], Tensor]] = {
@@ -125,7 +134,7 @@ def positive_term_setup(cell: Cell) -> Setup:
 
 def encoder_setup(cell: Cell) -> Setup:
     """Forward and backward of a GCN of three layers, all d wide."""
-    graph, cell = _graph(cell)
+    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
     encoder, inputs, by_torch = _encoders(cell, graph)
     parameters = list(encoder.parameters())
     forwards: dict[str, Callable[[], Tensor]] = {"ours": lambda: encoder(inputs), "torch-sparse": by_torch}

@@ -50,7 +50,7 @@ def row(benchmark: str, provider: str, cell: Cell, result: Measurement, surround
         "case": cell.case,
         "N": str(cell.nodes),
         "d": str(cell.dim),
-        "D": str(cell.num_features),
+        "D": str(cell.num_features or ""),
         "dtype": "float32" if cell.device == "cpu" else "float32, tf32 products",
         "p20_ms": f"{result.p20:.5g}" if timed else "",
         "p50_ms": f"{result.p50:.5g}" if timed else "",
