@@ -143,4 +143,6 @@ def explain(num_nodes: int, dim: int, num_features: int, temperature: float, dev
 
 
 def _time(seconds: float) -> str:
+    if seconds >= 100:
+        return f"{seconds:,.0f} s"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

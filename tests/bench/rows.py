@@ -8,6 +8,7 @@ SURROUNDINGS: Row = {
     "device": "cpu",
     "processor": "Test Processor",
     "threads": "1",
+    "load": "0.5",
     "torch": "2.9",
     "triton": "",
     "numba": "",

@@ -59,6 +59,7 @@ def test_surroundings() -> None:
     assert set(here) == set(SURROUNDINGS)
     assert here["device"] == "cpu"
     assert int(here["threads"]) >= 1
+    assert float(here["load"]) >= 0
     assert environment("cpu", commit="abc")["commit"] == "abc"
     assert hardware(made_up(1.0)) == "Test Processor, 1 thread"
     assert hardware(made_up(1.0, threads="2")) == "Test Processor, 2 threads"

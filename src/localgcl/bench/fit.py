@@ -30,7 +30,7 @@ class Fit:
 
 
 def fit(rows: Sequence[Row], backend: str = "torch") -> dict[str, Fit]:
-    """By kind of device: non-negative least squares of relative errors, so that small sizes count as much as large ones.
+    """By kind of device: non-negative least squares of times' relative errors, so that small sizes count as large ones do.
 
     Of cells that were measured again only the last row counts, and only the machine that was measured last: coefficients of
     two machines mixed would be those of neither.
@@ -76,15 +76,15 @@ def _source(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _coefficients(form: Form, rows: Sequence[Row], backend: str) -> Coefficients:
     works = [[1.0, *(work / _threads(row) for work in counts(form, *_sizes(row)))] for row in rows]
-    fixed, per_element, per_product = _relative_fit(works, [_seconds(row) for row in rows])
+    seconds = np.array([_seconds(row) for row in rows])
+    fixed, per_element, per_product = _least_squares(np.array(works) / seconds[:, None], np.ones(len(rows)))
     fitted = Coefficients(fixed, per_element, per_product, backend=backend)
     weighed = [row for row in rows if row["peak_mib"]]
     if len(weighed) < _LEAST:
         return fitted
     entries = [[1.0, float(row["N"]) * float(row["d"])] for row in weighed]
-    # A peak of nothing at all cannot be a relative error's denominator; a page is as good as nothing.
-    peaks = [max(float(row["peak_mib"]) * 2**20, 4096.0) for row in weighed]
-    bytes_fixed, per_entry = _relative_fit(entries, peaks)
+    # Absolute errors here: below a certain size chunks are not full, and only large sizes run out of memory.
+    bytes_fixed, per_entry = _least_squares(np.array(entries), np.array([float(row["peak_mib"]) * 2**20 for row in weighed]))
     return dataclasses.replace(fitted, bytes_fixed=bytes_fixed, bytes_per_entry=per_entry)
 
 
@@ -104,9 +104,8 @@ def _threads(row: Row) -> int:
     return int(row["threads"]) if row["device"] == "cpu" else 1
 
 
-def _relative_fit(works: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """Non-negative c that makes (works c) / values close to 1, to four digits."""
-    design: NDArray[np.float64] = np.array(works) / np.array(values)[:, None]
-    scale = np.linalg.norm(design, axis=0)  # columns differ by many orders of magnitude
-    solution, _ = nnls(design / scale, np.ones(len(values)))
+def _least_squares(works: NDArray[np.float64], values: NDArray[np.float64]) -> list[float]:
+    """Non-negative c with works @ c close to values, to four digits."""
+    scale = np.linalg.norm(works, axis=0)  # columns differ by many orders of magnitude
+    solution, _ = nnls(works / scale, values)
     return [float(f"{value:.4g}") for value in solution / scale]

@@ -84,4 +84,5 @@ def _made(rows: Sequence[Row]) -> str:
     ):
         values = sorted({row[name][:12] if name == "commit" else row[name] for row in rows} - {""})
         made += [f"{title} {', '.join(values)}"] if values else []
+    made.append(f"load average at most {max(float(row['load']) for row in rows):g}")
     return "; ".join([*made, f"{rows[0]['dtype']}; processor {rows[0]['processor']}"]) + "."

@@ -125,11 +125,11 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
 
 
 def _size(value: float) -> str:
-    """2048 as 2k, 4,000,000 as 4M: short enough for neighbouring powers of two."""
-    for unit, name in ((1e6, "M"), (1e3, "k")):
-        if value >= unit:
+    """1024 as 1,024, but 4,194,304 as 4.19M: short enough for neighbouring powers of two."""
+    for least, unit, name in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
             return f"{value / unit:.3g}{name}"
-    return f"{value:g}"
+    return f"{value:,.0f}"
 
 
 def _pyplot() -> Any:

@@ -61,6 +61,7 @@ def run(
             missing.append(error)
             say(f"{benchmark} left out on {job.cell.graph}: {error}")
             continue
+        surroundings["load"] = table.load()
         cell, results = setup.cell, _measure(benchmark, setup, providers or job.providers, repeats, seconds, memory)
         del setup  # before the next one takes memory
         gc.collect()

@@ -20,7 +20,7 @@ Row = dict[str, str]
 FIELDS = (
     *("benchmark", "provider", "case", "N", "d", "D", "dtype"),
     *("p20_ms", "p50_ms", "p80_ms", "peak_mib", "repeats", "note"),
-    *("device", "processor", "threads", "torch", "triton", "numba", "python", "commit", "date"),
+    *("device", "processor", "threads", "load", "torch", "triton", "numba", "python", "commit", "date"),
 )
 _SIZES = ("benchmark", "provider", "case", "N", "d", "D", "dtype", "device", "processor", "threads")
 
@@ -32,6 +32,7 @@ def environment(device: str, commit: str | None = None) -> Row:
         "device": torch.cuda.get_device_name(device) if device != "cpu" else "cpu",
         "processor": made["processor"],
         "threads": str(torch.get_num_threads()),
+        "load": load(),
         "torch": made["packages"]["torch"],
         "triton": _version("triton"),
         "numba": _version("numba"),
@@ -39,6 +40,11 @@ def environment(device: str, commit: str | None = None) -> Row:
         "commit": commit or made["commit"] or "",
         "date": made["date"],
     }
+
+
+def load() -> str:
+    """How many processes wanted to run in the last minute, this one included: with more than the cores, times mean little."""
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def row(benchmark: str, provider: str, cell: Cell, result: Measurement, surroundings: Row) -> Row:
