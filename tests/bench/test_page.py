@@ -17,10 +17,8 @@ def test_the_page_says_what_the_table_says(tmp_path: Path) -> None:
     assert "## negative-term" in text
     assert "| 1,000 | 256 | 1,024 | dense-rff | 25 (22.5-27.5) | 2.50 | 1,234 | 5 |" in text
     assert "| dense-exact | out of memory |  |" in text
-    assert (
-        "Measured 2026-01-02; commit 0123456789ab; torch 2.9; Python 3.11; load average at most 0.5; float32; processor Test Processor."
-        in text
-    )
+    made = "Measured 2026-01-02; commit 0123456789ab; torch 2.9; Python 3.11; load average at most 0.5; float32; processor Test"
+    assert made in text
     assert "## recipe" not in text
     assert "| 300 | 256 |  | ours | 5 (" in text
     for picture in written[1:]:
