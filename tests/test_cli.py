@@ -91,6 +91,15 @@ def test_from_files_to_embeddings_and_scores(files: Path, capsys: pytest.Capture
     assert "embeddings" in capsys.readouterr().out
 
 
+def test_training_says_which_negatives_it_chose_and_what_they_cost(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", *source(files), *FAST, "--out", files / "run") == 0
+    assert re.search(
+        r"^negatives: exact \(predicted [\d.e-]+ ms( and \d+ MiB)? a step; .*\)$", capsys.readouterr().out, re.MULTILINE
+    )
+    assert run("train", *source(files), *FAST, "--negatives", "sorf", "--num-features", "512", "--out", files / "other") == 0
+    assert "negatives:" not in capsys.readouterr().out
+
+
 def test_embedding_a_graph_with_new_nodes(files: Path) -> None:
     assert run("train", *source(files), *FAST, "--out", files / "run") == 0
     (files / "more.csv").write_text((files / "edges.csv").read_text() + "p9,new\n")

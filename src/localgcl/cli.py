@@ -109,7 +109,9 @@ def _train(
     import numpy as np
 
     from localgcl.atomic import replacing
+    from localgcl.costs import explain
     from localgcl.datasets.source import Source
+    from localgcl.devices import choose_device
     from localgcl.methods import configure
     from localgcl.recipes import settings_for
     from localgcl.training import RunFolder, fit
@@ -132,6 +134,9 @@ def _train(
         config = configure(method, {**chosen.values, **settings})
         say(repr(graph))
         say(chosen.explain(settings))
+        if getattr(config.options, "negatives", None) == "auto":
+            shape = graph.num_nodes, config.encoder.dim, config.options.num_features
+            say(explain(*shape, config.options.temperature, choose_device(config.training.device)))
     model = fit(
         graph, config, folder=out, source=source.to_dict(), resume=resume, warm_start=warm_start, progress_bar=not quiet
     )
