@@ -2,7 +2,8 @@
 
 The kernel keeps the highest resident size of a process (VmHWM) and lets the process reset it. `ru_maxrss` of getrusage would
 not do: it cannot be reset, and a child starts with its parent's. The provider is run once before, so that compiled code,
-thread pools and cached matrices are there; freed blocks go back to the system at once (MALLOC_MMAP_THRESHOLD_).
+thread pools and cached matrices are there (not where one run takes minutes); freed blocks go back to the system at once
+(MALLOC_MMAP_THRESHOLD_).
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def peak_resident(benchmark: str, provider: str, cell: Cell) -> float | None:
-    """MiB above the inputs at the peak of a second run, from a fresh process; None when it ran out of memory."""
+    """MiB above the inputs at the peak of a run, from a fresh process; None when it ran out of memory."""
     if not _RESET.exists():
         raise OSError("peak memory on the CPU is read from /proc, which only Linux has; leave out --memory")
     job = json.dumps([benchmark, provider, dataclasses.asdict(cell), torch.get_num_threads()])
@@ -59,7 +60,8 @@ def main(job: str) -> None:
     work, peak = BENCHMARKS[benchmark].setup(Cell(**cell)).providers[provider], None
     with bounded_memory():
         try:
-            work()
+            if not BENCHMARKS[benchmark].long:
+                work()
             peak = growth(work)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):

@@ -74,11 +74,12 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
-    """A setup, what it measures in words, and the variants that it knows."""
+    """A setup, what it measures in words, the variants that it knows, and whether one run takes minutes."""
 
     setup: Callable[[Cell], Setup]
     text: str
     variants: tuple[str, ...] = ("",)
+    long: bool = False
 
 
 def hadamard_setup(cell: Cell) -> Setup:
@@ -209,7 +210,7 @@ BENCHMARKS = {
     "positive-term": Benchmark(positive_term_setup, "the neighbour term, forward and backward", ("mean", "max", "weighted")),
     "encoder": Benchmark(encoder_setup, "a GCN of three layers, forward and backward"),
     "train-step": Benchmark(train_step_setup, "one training step, whole and in parts"),
-    "recipe": Benchmark(recipe_setup, "training with the recipe of a named graph, start to end"),
+    "recipe": Benchmark(recipe_setup, "training with the recipe of a named graph, start to end", long=True),
 }
 
 
