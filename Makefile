@@ -18,7 +18,7 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)
-	$(BIN)/python benchmarks/negative_term.py
+	$(BIN)/localgcl bench all --suite standard --seconds 1 --repeats 10 --out build/bench.csv
 
 docs: $(INSTALLED)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'

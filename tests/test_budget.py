@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from localgcl import budget
-from localgcl.budget import choose_mode, device_memory, in_bytes
+from localgcl.budget import choose_mode, in_bytes
 from localgcl.config import LocalGCLWarning
+from localgcl.devices import device_memory
 
 CPU = torch.device("cpu")
 

@@ -52,11 +52,11 @@ def test_help_needs_no_torch_and_names_every_command() -> None:
     code = "import sys, localgcl.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip().endswith("False")
-    for command in ("train", "embed", "evaluate", "datasets", "methods"):
+    for command in ("train", "embed", "evaluate", "datasets", "methods", "bench"):
         assert re.search(rf"^\s+{command}\s", printed, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["train", "embed", "evaluate", "datasets", "methods"])
+@pytest.mark.parametrize("command", ["train", "embed", "evaluate", "datasets", "methods", "bench"])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         run(command, "--help")
@@ -89,6 +89,15 @@ def test_from_files_to_embeddings_and_scores(files: Path, capsys: pytest.Capture
         assert re.search(rf"^{row}\s+\d+\.\d\d ± ", printed, re.MULTILINE)
     assert run("evaluate", files / "z.parquet", "--labels", files / "labels.csv", "--protocol", "kmeans") == 0
     assert "embeddings" in capsys.readouterr().out
+
+
+def test_training_says_which_negatives_it_chose_and_what_they_cost(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", *source(files), *FAST, "--out", files / "run") == 0
+    assert re.search(
+        r"^negatives: exact \(predicted [\d.e-]+ ms( and \d+ MiB)? a step; .*\)$", capsys.readouterr().out, re.MULTILINE
+    )
+    assert run("train", *source(files), *FAST, "--negatives", "sorf", "--num-features", "512", "--out", files / "other") == 0
+    assert "negatives:" not in capsys.readouterr().out
 
 
 def test_embedding_a_graph_with_new_nodes(files: Path) -> None:

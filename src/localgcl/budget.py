@@ -1,13 +1,13 @@
 """The one rule that decides between a method's faithful form and its scalable one."""
 
 import logging
-import os
 import warnings
 from typing import Literal
 
 import torch
 
 from localgcl.config import LocalGCLWarning
+from localgcl.devices import device_memory
 
 Mode = Literal["auto", "faithful", "scalable"]
 """Type of a method's `mode` option; `MODE_HELP` is its help text."""
@@ -48,15 +48,6 @@ def choose_mode(
             stacklevel=stacklevel,
         )
     return "faithful"
-
-
-def device_memory(device: torch.device) -> int:
-    """Bytes of the card, or of the machine's RAM for a CPU."""
-    if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory)
-    if not hasattr(os, "sysconf"):
-        raise ValueError("the machine's memory cannot be read on this system; choose mode faithful or scalable yourself")
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def in_bytes(number: int) -> str:

@@ -124,7 +124,9 @@ def _train(
     import numpy as np
 
     from localgcl.atomic import replacing
+    from localgcl.costs import explain
     from localgcl.datasets.source import Source
+    from localgcl.devices import choose_device
     from localgcl.methods import configure, find_method
     from localgcl.recipes import settings_for
     from localgcl.training import RunFolder, fit
@@ -147,6 +149,9 @@ def _train(
         config = configure(method, {**chosen.values, **settings})
         say(repr(graph))
         say(chosen.explain(settings))
+        if getattr(config.options, "negatives", None) == "auto":
+            shape = graph.num_nodes, config.encoder.dim, config.options.num_features
+            say(explain(*shape, config.options.temperature, choose_device(config.training.device)))
     model = fit(
         graph, config, folder=out, source=source.to_dict(), resume=resume, warm_start=warm_start, progress_bar=not quiet
     )
@@ -289,12 +294,23 @@ def methods(arguments: list[str]) -> None:
     print(f"(memory: estimated for {size})")
 
 
+def bench(arguments: list[str]) -> None:
+    """localgcl bench"""
+    parser = _parser("bench", "Measure time and memory of the library's parts beside plain PyTorch; rows go to one table.")
+    from localgcl.bench.command import add_options
+    from localgcl.bench.command import bench as carry_out
+
+    add_options(parser)
+    carry_out(parser.parse_args(arguments), print)
+
+
 COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "train": (train, "learn embeddings from a graph"),
     "embed": (embed, "write the embeddings of a graph, also of new nodes"),
     "evaluate": (evaluate, "score embeddings with labels"),
     "datasets": (datasets, "list the graphs that can be named"),
     "methods": (methods, "list the methods"),
+    "bench": (bench, "measure speed and memory"),
 }
 
 

@@ -1,5 +1,7 @@
 """CPU or GPU, by name."""
 
+import os
+
 import torch
 
 
@@ -16,3 +18,13 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"device is {name!r}, but torch sees {torch.cuda.device_count()} GPUs here; choose cpu or auto")
     return device
+
+
+def device_memory(device: torch.device | str) -> int:
+    """Bytes of memory that a device has in all: the card's, or the machine's."""
+    device = torch.device(device)
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    if not hasattr(os, "sysconf"):
+        raise ValueError("the machine's memory cannot be read on this system; choose the mode (faithful or scalable) yourself")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning, suggestion
+from localgcl.costs import choose_negatives as choose_negatives
 from localgcl.features import MAPS, FeatureMap
 from localgcl.graph import Graph
 from localgcl.ops import edge_dot, exact_log_sums, kernel_log_sums, segment_logsumexp, segment_max, segment_sum
@@ -60,7 +61,7 @@ def local_contrastive(
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
         negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.features`),
-            or "auto": see `choose_negatives`.
+            or "auto": see `localgcl.costs.choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
         include_self: Also count a node as its own neighbour.
         generator: Source of the random frequencies, fresh at each call.
@@ -171,7 +172,9 @@ def negative_term(
 ) -> LogSums:
     r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9)."""
     if negatives == "auto":
-        negatives = choose_negatives(z.shape[0], z.shape[1], num_features, temperature, distributed=reduce is not None)
+        negatives = choose_negatives(
+            z.shape[0], z.shape[1], num_features, temperature, distributed=reduce is not None, device=z.device
+        )
     if negatives == "exact":
         if reduce is not None:
             raise ValueError("exact negatives need all embeddings on one machine; use negatives='sorf' with reduce")
@@ -184,26 +187,6 @@ def negative_term(
     features = negatives.draw(z.shape[1], temperature, generator=generator, device=z.device, dtype=z.dtype)
     sums = kernel_log_sums(z, alive, features, reduce or _identity)
     return sums._replace(total=sums.total + features.offset * alive.sum())
-
-
-def choose_negatives(
-    num_nodes: int, dim: int, num_features: int, temperature: float, *, distributed: bool = False
-) -> Literal["exact", "sorf", "orf"]:
-    """What "auto" stands for: exact where it does less work, or where so few features could not be trusted and the graph
-    has at most 20,000 nodes; else SORF, or ORF for d below 64, where SORF's bias is felt.
-
-    Work is counted in multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation,
-    against four passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40).
-    The latter are taken to run at a quarter of the exact term's speed: small factors and trigonometry against one large
-    product. `benchmarks/negative_term.py` shows where the two cross on a machine.
-    """
-    exact_work = 8 * num_nodes * dim
-    kernel_work = 4 * 4 * num_features * (12 * math.sqrt(1 << (dim - 1).bit_length()) + 40)
-    # Pair deviation 1/sqrt(2D) against a typical kernel value e^(-1/tau): four deviations apart.
-    trusted = num_features >= 8 * math.exp(min(2 / temperature, 700.0))
-    if not distributed and (exact_work <= kernel_work or (not trusted and num_nodes <= 20_000)):
-        return "exact"
-    return "sorf" if dim >= 64 else "orf"
 
 
 def clamp_message(share: float, temperature: float) -> str:

@@ -70,18 +70,18 @@ class LocalGCL(Method):
             temperature=self.options.temperature,
             positives=self.options.positives,
             weight_gradient=self.options.weight_gradient,
-            negatives=self.negatives(*z.shape),
+            negatives=self.negatives(z),
             include_self=self.options.include_self,
             generator=generator,
         )
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
 
-    def negatives(self, num_nodes: int, dim: int) -> Literal["exact"] | FeatureMap:
-        """The negative term's form for this size, with the options only a feature map needs."""
+    def negatives(self, z: Float[Tensor, "n d"]) -> Literal["exact"] | FeatureMap:
+        """The negative term's form for this size and device, with the options only a feature map needs."""
         options, name = self.options, self.options.negatives
         if name == "auto":
-            name = choose_negatives(num_nodes, dim, options.num_features, options.temperature)
+            name = choose_negatives(z.shape[0], z.shape[1], options.num_features, options.temperature, device=z.device)
         if name == "exact":
             return "exact"
         fixed_seed = self.seed if options.frequencies == "fixed" else None

@@ -1,0 +1,121 @@
+"""The table of measurements: one CSV file to which rows are appended, each with all one needs to judge it."""
+
+import csv
+import fcntl
+import io
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from localgcl.bench.measure import Measurement
+from localgcl.bench.setups import Cell
+from localgcl.training.environment import describe
+
+Row = dict[str, str]
+FIELDS = (
+    *("benchmark", "provider", "case", "N", "d", "D", "dtype"),
+    *("p20_ms", "p50_ms", "p80_ms", "peak_mib", "repeats", "note"),
+    *("device", "processor", "threads", "load", "torch", "triton", "numba", "python", "commit", "date"),
+)
+_SIZES = ("benchmark", "provider", "case", "N", "d", "D", "dtype", "device", "processor", "threads")
+
+
+def environment(device: str, commit: str | None = None) -> Row:
+    """The columns that say where and with what a row was measured; `commit` stands in where git knows none."""
+    made = describe()
+    return {
+        "device": torch.cuda.get_device_name(device) if device != "cpu" else "cpu",
+        "processor": made["processor"],
+        "threads": str(torch.get_num_threads()),
+        "load": load(),
+        "torch": made["packages"]["torch"],
+        "triton": _version("triton"),
+        "numba": _version("numba"),
+        "python": platform.python_version(),
+        "commit": commit or made["commit"] or "",
+        "date": made["date"],
+    }
+
+
+def load() -> str:
+    """How many processes wanted to run in the last minute, this one included: with more than the cores, times mean little."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def row(benchmark: str, provider: str, cell: Cell, result: Measurement, surroundings: Row) -> Row:
+    """One line of the table."""
+    timed = not result.note
+    return {
+        "benchmark": benchmark,
+        "provider": provider,
+        "case": cell.case,
+        "N": str(cell.nodes),
+        "d": str(cell.dim),
+        "D": str(cell.num_features or ""),
+        "dtype": "float32" if cell.device == "cpu" else "float32, tf32 products",
+        "p20_ms": f"{result.p20:.5g}" if timed else "",
+        "p50_ms": f"{result.p50:.5g}" if timed else "",
+        "p80_ms": f"{result.p80:.5g}" if timed else "",
+        "peak_mib": "" if result.peak is None else f"{result.peak:.1f}",
+        "repeats": str(result.repeats),
+        "note": result.note,
+        **surroundings,
+    }
+
+
+def append(path: Path, rows: Sequence[Row]) -> None:
+    """Adds rows, all in one write under a lock, so that processes that share the file lose none of each other's."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", newline="") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+        file.seek(0)
+        header = file.readline()
+        if header:
+            _check_header(path, header.rstrip("\r\n").split(","))
+        else:
+            writer.writeheader()
+        writer.writerows(rows)
+        file.write(text.getvalue())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> list[Row]:
+    """All rows, oldest first."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there; measure first, for example: localgcl bench negative-term --out {path}")
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        _check_header(path, reader.fieldnames or ())
+        return list(reader)
+
+
+def newest(rows: Iterable[Row]) -> list[Row]:
+    """Of rows that measure the same on the same hardware, the last one; in the order in which each was first measured."""
+    return list({tuple(row[name] for name in _SIZES): row for row in rows}.values())
+
+
+def hardware(row: Row) -> str:
+    """Where a row was measured, for people."""
+    if row["device"] != "cpu":
+        return row["device"]
+    return f"{row['processor']}, {row['threads']} thread{'s' * (row['threads'] != '1')}"
+
+
+def _check_header(path: Path, names: Sequence[Any]) -> None:
+    if tuple(names) != FIELDS:
+        raise ValueError(f"{path} has other columns than these rows; write to another file (--out). It has: {','.join(names)}")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
