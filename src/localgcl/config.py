@@ -81,6 +81,7 @@ class TrainingOptions(Checked):
     seed: int = option(0, "seed of initial weights and random features", low=0, high=2**63 - 1)
     device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
     deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")
+    tf32: bool = option(True, "on a GPU, let matrix products round to 11 bits, as TF32 does; far below the loss's own noise")
     threads: int = option(0, "CPU threads; 0 leaves torch's choice", low=0)
     patience: int = option(0, "stop when the loss has not improved for so many steps; 0 trains all steps", low=0)
     log_every: int = option(1, "steps between rows of metrics.csv", low=1)

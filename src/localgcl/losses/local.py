@@ -15,7 +15,7 @@ What the paper leaves open, settled here:
 
 import math
 import warnings
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -117,12 +117,32 @@ def local_terms(
 
 
 def unit_rows(z: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Bool[Tensor, " n"]]:
-    """Rows scaled to unit length (in float32 at least), and which rows have a direction at all."""
+    """Rows scaled to unit length (in float32 at least), and which rows have a direction at all; the others are zero."""
     wide = z.float() if z.dtype in (torch.bfloat16, torch.float16) else z
-    norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
-    # Below this the squares underflow and the direction is noise. NaN is not below: it stays in, to be seen in the loss.
-    alive = ~(norms <= torch.finfo(wide.dtype).tiny ** 0.5)
-    return torch.where(alive, wide / torch.where(alive, norms, 1.0), 0.0), alive[:, 0]
+    unit, alive = _UnitRows.apply(wide)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    return unit, alive
+
+
+class _UnitRows(torch.autograd.Function):
+    r"""$u = z/\|z\|$ and $\partial z = (\partial u - u\,(u^T \partial u)) / \|z\|$, where autograd would keep six matrices."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> tuple[Tensor, Tensor]:
+        norms = torch.linalg.vector_norm(z, dim=1, keepdim=True)
+        # Below this the squares underflow and the direction is noise. NaN is not below: it stays in, to be seen in the loss.
+        alive = ~(norms <= torch.finfo(z.dtype).tiny ** 0.5)
+        inverse = torch.where(alive, 1 / norms, 0.0)
+        unit = z * inverse
+        ctx.save_for_backward(unit, inverse)
+        alive = alive[:, 0]
+        ctx.mark_non_differentiable(alive)
+        return unit, alive
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        unit, inverse = ctx.saved_tensors
+        along = torch.linalg.vecdot(unit, grads[0])[:, None]
+        return torch.addcmul(grads[0], unit, along, value=-1).mul_(inverse)
 
 
 def positive_term(

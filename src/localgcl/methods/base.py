@@ -34,6 +34,9 @@ class Method(nn.Module, abc.ABC):
     cost: ClassVar[str]
     """Time and memory of a step beyond the encoder."""
     trained: ClassVar[bool] = True
+    static: bool = False
+    """Whether every step does the same operations on tensors of the same sizes and never asks the host for a value, so that
+    it can be recorded and replayed on a GPU; a method may decide by its options."""
     augments: ClassVar[bool] = False
     """Whether it trains on changed copies of the graph."""
     paper: ClassVar[str] = ""

@@ -36,6 +36,7 @@ class LocalGCL(Method):
 
     Options = Options
     idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
+    static = True
     cost = "O(E d + N D log d) time, O(E + N) memory"
     paper = "https://arxiv.org/abs/2212.04604"
 

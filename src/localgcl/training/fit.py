@@ -46,7 +46,7 @@ def fit(
             return finished
         threads = threads or run.made.get("threads", 0)  # as many as it was started with, or its rounding would change
     device = choose_device(config.training.device)
-    with reproducible(threads, config.training.deterministic):
+    with reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"):
         statistics = column_statistics(graph, config.preparation.scaling)
         prepared = prepare(graph, config.preparation, statistics)
         model = Model.fresh(config, graph.num_features, statistics)

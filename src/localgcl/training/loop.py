@@ -17,6 +17,7 @@ from localgcl.methods import Batch, Method
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
 from localgcl.training.run import RunFolder
+from localgcl.training.step import make_optimiser, make_step
 
 Callback = Callable[[dict[str, Any]], None]
 """Called with each logged row: step, seconds, the method's terms and, now and then, spread and rank."""
@@ -46,25 +47,22 @@ def train(
     from the newest one. Raises Interrupted on Ctrl-C, after writing a checkpoint.
     """
     batch = method.prepare(graph)
-    optimiser = _optimiser(method, training)
+    optimiser = make_optimiser(method, training, batch)
     generator = torch.Generator(graph.device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
         progress = load_checkpoint(run.path, method, optimiser, generator) or progress
     rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
+    optimisation = make_step(method, training, batch, optimiser, generator)
     started = time.perf_counter() - progress.seconds
     method.train()
     bar = tqdm(total=training.steps, initial=progress.step, unit="step", leave=False, disable=None if progress_bar else True)
     with _Interrupts() as interrupts, bar:
         for step in range(progress.step, training.steps):
-            terms = method.loss(batch, generator)
+            terms = optimisation.loss()
             if training.patience > 0 or training.keep == "best":
                 _remember(terms["loss"], method, progress, training)
-            optimiser.zero_grad()
-            terms["loss"].backward()
-            for group in optimiser.param_groups:
-                group["lr"] = learning_rate(step, training)
-            optimiser.step()
+            optimisation.update(learning_rate(step, training))
             method.after_step(step)
 
             bar.update()
@@ -133,13 +131,6 @@ def learning_rate(step: int, training: TrainingOptions) -> float:
     if training.schedule == "constant":
         return top
     return top * (1 + math.cos(math.pi * (step - warmup) / (training.steps - warmup))) / 2
-
-
-def _optimiser(method: Method, training: TrainingOptions) -> torch.optim.Optimizer:
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
-    trained = [parameter for parameter in method.parameters() if parameter.requires_grad]
-    optimiser: torch.optim.Optimizer = kind(trained, lr=training.learning_rate, weight_decay=training.weight_decay)
-    return optimiser
 
 
 def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: TrainingOptions) -> None:

@@ -1,0 +1,98 @@
+"""One training step: loss, backward, update. On a GPU it may be recorded once and replayed.
+
+A step on a small graph is a hundred kernels of a few microseconds each, and launching them one by one takes longer than
+running them. A CUDA graph launches them all at once. It can only repeat what was recorded, so it serves methods whose every
+step does the same operations on the same tensors (`Method.static`), and settings that change nothing from step to step.
+"""
+
+import torch
+
+from localgcl.config import TrainingOptions
+from localgcl.methods import Batch, Method, Terms
+
+# Steps taken one kernel at a time before recording: kernels are compiled and buffers made in them.
+_EAGER = 3
+# Nodes above which kernels outlast their launches.
+_SMALL = 2**15
+
+
+def make_optimiser(method: Method, training: TrainingOptions, batch: Batch) -> torch.optim.Optimizer:
+    """Adam or AdamW over the parameters that are trained; able to be recorded where the step will be."""
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
+    trained = [parameter for parameter in method.parameters() if parameter.requires_grad]
+    optimiser: torch.optim.Optimizer = kind(
+        trained,
+        lr=training.learning_rate,
+        weight_decay=training.weight_decay,
+        capturable=recordable(method, training, batch),
+    )
+    return optimiser
+
+
+def make_step(
+    method: Method, training: TrainingOptions, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator
+) -> "EagerStep | RecordedStep":
+    """Recorded where that is possible and pays, else one kernel after the other."""
+    kind = RecordedStep if recordable(method, training, batch) else EagerStep
+    return kind(method, batch, optimiser, generator)
+
+
+def recordable(method: Method, training: TrainingOptions, batch: Batch) -> bool:
+    """Whether every step repeats the one before, on a GPU, on a graph so small that launches dominate."""
+    small = batch.graph.device.type == "cuda" and batch.graph.num_nodes <= _SMALL
+    same = training.schedule == "constant" and training.warmup == 0 and training.keep == "last"
+    return method.static and small and same and training.steps > 2 * _EAGER
+
+
+class EagerStep:
+    """Kernel by kernel: `loss` gives the terms, `update` does the rest."""
+
+    def __init__(self, method: Method, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
+        self.method, self.batch, self.optimiser, self.generator = method, batch, optimiser, generator
+
+    def loss(self) -> Terms:
+        self.terms = self.method.loss(self.batch, self.generator)
+        return self.terms
+
+    def update(self, learning_rate: float) -> None:
+        self.optimiser.zero_grad()
+        self.terms["loss"].backward()
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+        self.optimiser.step()
+
+
+class RecordedStep:
+    """The first steps kernel by kernel, then all at once; `loss` does all of a step."""
+
+    def __init__(self, method: Method, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
+        self.eager = EagerStep(method, batch, optimiser, generator)
+        self.learning_rate = optimiser.param_groups[0]["lr"]
+        self.taken = 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def loss(self) -> Terms:
+        self.taken += 1
+        if self.taken <= _EAGER:
+            # On a stream of its own, as recording will be, so that what libraries set up per stream is there by then.
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._whole()
+            torch.cuda.current_stream().wait_stream(stream)
+            return self.eager.terms
+        if self.graph is None:
+            self.eager.optimiser.zero_grad(set_to_none=True)
+            self.graph = torch.cuda.CUDAGraph()
+            self.graph.register_generator_state(self.eager.generator)
+            with torch.cuda.graph(self.graph):
+                self._whole()
+        self.graph.replay()
+        return self.eager.terms
+
+    def update(self, learning_rate: float) -> None:
+        assert learning_rate == self.learning_rate, "a recorded step has one learning rate"
+
+    def _whole(self) -> None:
+        self.eager.loss()
+        self.eager.update(self.learning_rate)
