@@ -113,9 +113,14 @@ def test_recorded_steps_equal_steps_one_by_one(negatives: str, monkeypatch: pyte
     graph = sbm(400, seed=2)
     settings = {"dim": 64, "num_features": 512, "negatives": negatives, "steps": 20, "device": "cuda"}
     config = configure("local-gcl", settings)
-    replays = []
+    replays: list[torch.cuda.CUDAGraph] = []
     replay = torch.cuda.CUDAGraph.replay
-    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda self: (replays.append(1), replay(self)))
+
+    def counted(graph: torch.cuda.CUDAGraph) -> None:
+        replays.append(graph)
+        replay(graph)
+
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", counted)
     recorded = fit(graph, config)
     assert len(replays) == 17  # all but the first three
     monkeypatch.setattr(step, "_SMALL", 0)
