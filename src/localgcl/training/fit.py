@@ -8,6 +8,7 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.devices import choose_device
 from localgcl.graph import Graph
+from localgcl.methods import Batch
 from localgcl.preparation import column_statistics, prepare
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
 from localgcl.training.environment import describe, reproducible
@@ -57,22 +58,22 @@ def fit(
         if folder is not None and run is None:
             run = RunFolder.create(folder, config, source or {}, describe())
         model.method.to(device)
-        prepared = prepared.to(device)
+        batch = model.method.prepare(prepared.to(device))
         try:
             if model.method.trained:
                 model.history = train(
                     model.method,
-                    prepared,
+                    batch,
                     config.training,
                     run=run,
                     resume=resume,
                     callbacks=callbacks,
                     progress_bar=progress_bar,
                 )
-            _finish(model, prepared, run)
+            _finish(model, batch, run)
         except Interrupted as interrupt:
             model.history = interrupt.rows
-            _finish(model, prepared, run)
+            _finish(model, batch, run)
             raise
         if run is not None:
             remove_checkpoints(run.path)
@@ -84,8 +85,8 @@ def _finished(run: RunFolder) -> Model | None:
     return Model.load(run) if run.weights.exists() and not has_checkpoint(run.path) else None
 
 
-def _finish(model: Model, prepared: Graph, run: RunFolder | None) -> None:
-    model.method.settle(model.method.prepare(prepared))
+def _finish(model: Model, batch: Batch, run: RunFolder | None) -> None:
+    model.method.settle(batch)
     model.method.eval()
     model.step = int(model.history[-1]["step"]) + 1 if model.history else 0
     if run is not None:

@@ -12,7 +12,6 @@ import torch
 from tqdm import tqdm
 
 from localgcl.config import LocalGCLWarning, TrainingOptions
-from localgcl.graph import Graph
 from localgcl.methods import Batch, Method
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
@@ -33,7 +32,7 @@ class Interrupted(KeyboardInterrupt):
 
 def train(
     method: Method,
-    graph: Graph,
+    batch: Batch,
     training: TrainingOptions,
     *,
     run: RunFolder | None = None,
@@ -41,14 +40,13 @@ def train(
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
 ) -> list[dict[str, Any]]:
-    """Fits `method` to the prepared `graph`, both on one device, and returns the logged rows.
+    """Fits `method` to what it prepared of a graph, both on one device, and returns the logged rows.
 
     With a run folder, metrics are written as they come and checkpoints every `checkpoint_every` steps; `resume` goes on
     from the newest one. Raises Interrupted on Ctrl-C, after writing a checkpoint.
     """
-    batch = method.prepare(graph)
     optimiser = make_optimiser(method, training, batch)
-    generator = torch.Generator(graph.device).manual_seed(training.seed)
+    generator = torch.Generator(batch.graph.device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
         progress = load_checkpoint(run.path, method, optimiser, generator) or progress

@@ -57,6 +57,8 @@ class EagerStep:
     def update(self, learning_rate: float) -> None:
         self.optimiser.zero_grad()
         self.terms["loss"].backward()
+        # Values only: a term that kept its history would tie the next step to this one's stream.
+        self.terms = {name: term.detach() for name, term in self.terms.items()}
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         self.optimiser.step()
@@ -68,24 +70,23 @@ class RecordedStep:
     def __init__(self, method: Method, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
         self.eager = EagerStep(method, batch, optimiser, generator)
         self.learning_rate = optimiser.param_groups[0]["lr"]
-        self.taken = 0
+        self.taken, self.stream = 0, torch.cuda.Stream()
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def loss(self) -> Terms:
         self.taken += 1
         if self.taken <= _EAGER:
             # On a stream of its own, as recording will be, so that what libraries set up per stream is there by then.
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
                 self._whole()
-            torch.cuda.current_stream().wait_stream(stream)
+            torch.cuda.current_stream().wait_stream(self.stream)
             return self.eager.terms
         if self.graph is None:
             self.eager.optimiser.zero_grad(set_to_none=True)
             self.graph = torch.cuda.CUDAGraph()
             self.graph.register_generator_state(self.eager.generator)
-            with torch.cuda.graph(self.graph):
+            with torch.cuda.graph(self.graph, stream=self.stream):
                 self._whole()
         self.graph.replay()
         return self.eager.terms
