@@ -14,7 +14,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CPU on which a step of SORF takes 1 ms + 1 ns an element, and an exact one 1 ps a multiply-add; nothing on GPUs."""
     forms = {
         "exact": Coefficients(0.0, 0.0, 1e-12, bytes_fixed=2**20, bytes_per_entry=4.0),
-        "sorf": Coefficients(1e-3, 1e-9, 0.0, bytes_fixed=2**21, bytes_per_entry=8.0, backend="numba"),
+        "sorf": Coefficients(1e-3, 1e-9, 0.0, bytes_fixed=2**21, bytes_per_entry=8.0),
         "orf": Coefficients(1e-3, 2e-9, 0.0),
     }
     monkeypatch.setattr(costs, "coefficients", lambda: {"cpu": forms})

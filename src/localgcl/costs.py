@@ -41,7 +41,6 @@ class Coefficients:
     per_product: float
     bytes_fixed: float | None = None
     bytes_per_entry: float | None = None
-    backend: str = "torch"
 
     def seconds(self, elements: float, products: float, threads: int) -> float:
         return self.fixed + (self.per_element * elements + self.per_product * products) / threads
@@ -86,9 +85,11 @@ def predict(
         raise LookupError(f"no costs of {form!r} were measured on {kind}; measure and fit them: localgcl bench fit")
     parallel = (threads or torch.get_num_threads()) if kind == "cpu" else 1
     seconds = known.seconds(*counts(form, num_nodes, dim, num_features), parallel)
+    # As `ops.passes.choose_backend` has it for single precision.
+    backend = "triton" if kind == "cuda" else "numba" if form == "sorf" else "torch"
     if known.bytes_fixed is None or known.bytes_per_entry is None:
-        return Cost(seconds, None, known.backend)
-    return Cost(seconds, known.bytes_fixed + known.bytes_per_entry * num_nodes * dim, known.backend)
+        return Cost(seconds, None, backend)
+    return Cost(seconds, known.bytes_fixed + known.bytes_per_entry * num_nodes * dim, backend)
 
 
 def choose_negatives(
@@ -139,7 +140,8 @@ def explain(num_nodes: int, dim: int, num_features: int, temperature: float, dev
         return f"negatives: {choice} (by work count: nobody has measured costs on {torch.device(device).type})"
     memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
     rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
-    return f"negatives: {choice} ({'; '.join([f'predicted {_time(best.seconds)}{memory} a step', ', '.join(rest)])})"
+    predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a step"
+    return f"negatives: {choice} ({'; '.join([predicted, ', '.join(rest)])})"
 
 
 def _time(seconds: float) -> str:

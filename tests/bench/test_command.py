@@ -33,10 +33,9 @@ def test_from_measurements_to_costs_pictures_and_a_page(tmp_path: Path, capsys: 
     out = str(tmp_path / "bench.csv")
     measured = ["--nodes", "30", "60", "120", "240", *TINY, "--out", out, "--providers", "ours", "ours-exact"]
     assert main(["bench", "negative-term", *measured]) == 0
-    assert main(["bench", "fit", "--out", out, "--to", str(tmp_path / "costs.toml"), "--backend", "numba"]) == 0
+    assert main(["bench", "fit", "--out", out, "--to", str(tmp_path / "costs.toml")]) == 0
     forms = read_toml(tmp_path / "costs.toml")["cpu"]["forms"]
     assert forms.keys() == {"sorf", "exact"}
-    assert forms["sorf"]["backend"] == "numba"
     assert main(["bench", "plot", "--out", out, "--to", str(tmp_path / "pictures")]) == 0
     assert len(list((tmp_path / "pictures").glob("negative-term-*.png"))) == 1
     assert main(["bench", "page", "--out", out, "--to", str(tmp_path / "speed.md")]) == 0

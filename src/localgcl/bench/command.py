@@ -34,7 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="CSV", help=f"the table (default: {RESULTS})")
     parser.add_argument("--commit", help="to record, where the tree was copied without its history; fit: use its rows only")
     parser.add_argument("--to", type=Path, metavar="PATH", help="where plot (folder), page or fit (file) write")
-    parser.add_argument("--backend", default="torch", help="fit: what computed the measured forms (default: torch)")
 
 
 def bench(options: argparse.Namespace, say: Callable[[str], None]) -> None:
@@ -90,7 +89,7 @@ def _measure(options: argparse.Namespace, say: Callable[[str], None]) -> None:
 
 def _fit(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     rows = [row for row in table.read(options.out) if options.commit in (None, row["commit"])]
-    fits = fit.fit(rows, options.backend)
+    fits = fit.fit(rows)
     path = options.to or COSTS
     fit.write(path, fits)
     for kind, found in fits.items():

@@ -29,7 +29,7 @@ class Fit:
     errors: dict[Form, float]
 
 
-def fit(rows: Sequence[Row], backend: str = "torch") -> dict[str, Fit]:
+def fit(rows: Sequence[Row]) -> dict[str, Fit]:
     """By kind of device: non-negative least squares of times' relative errors, so that small sizes count as large ones do.
 
     Of cells that were measured again only the last row counts, and only the machine that was measured last: coefficients of
@@ -43,7 +43,7 @@ def fit(rows: Sequence[Row], backend: str = "torch") -> dict[str, Fit]:
         groups = {form: [row for row in mine if row["provider"] == provider] for provider, form in FORMS.items()}
         groups = {form: group for form, group in groups.items() if len(group) >= _LEAST}
         if groups:
-            forms = {form: _coefficients(form, group, backend) for form, group in groups.items()}
+            forms = {form: _coefficients(form, group) for form, group in groups.items()}
             fits[kind] = Fit(_source(mine), forms, {form: _error(form, forms[form], groups[form]) for form in forms})
     if not fits:
         raise ValueError(
@@ -74,11 +74,11 @@ def _source(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _coefficients(form: Form, rows: Sequence[Row], backend: str) -> Coefficients:
+def _coefficients(form: Form, rows: Sequence[Row]) -> Coefficients:
     works = [[1.0, *(work / _threads(row) for work in counts(form, *_sizes(row)))] for row in rows]
     seconds = np.array([_seconds(row) for row in rows])
     fixed, per_element, per_product = _least_squares(np.array(works) / seconds[:, None], np.ones(len(rows)))
-    fitted = Coefficients(fixed, per_element, per_product, backend=backend)
+    fitted = Coefficients(fixed, per_element, per_product)
     weighed = [row for row in rows if row["peak_mib"]]
     if len(weighed) < _LEAST:
         return fitted
