@@ -94,7 +94,9 @@ def test_from_files_to_embeddings_and_scores(files: Path, capsys: pytest.Capture
 def test_training_says_which_negatives_it_chose_and_what_they_cost(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("train", *source(files), *FAST, "--out", files / "run") == 0
     assert re.search(
-        r"^negatives: exact \(predicted [\d.e-]+ ms( and \d+ MiB)? a step; .*\)$", capsys.readouterr().out, re.MULTILINE
+        r"^negatives: exact \(by torch: predicted [\d.e-]+ ms( and \d+ MiB)? a step; .*\)$",
+        capsys.readouterr().out,
+        re.MULTILINE,
     )
     assert run("train", *source(files), *FAST, "--negatives", "sorf", "--num-features", "512", "--out", files / "other") == 0
     assert "negatives:" not in capsys.readouterr().out

@@ -79,7 +79,8 @@ def test_work_decides_where_nobody_has_measured() -> None:
 @pytest.mark.usefixtures("known")
 def test_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    assert explain(1_000_000, 64, 4096, 1.0) == ("negatives: sorf (predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)")
+    expected = "negatives: sorf (by numba: predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)"
+    assert explain(1_000_000, 64, 4096, 1.0) == expected
     assert explain(1_000_000, 64, 4096, 1.0, "cuda") == "negatives: sorf (by work count: nobody has measured costs on cuda)"
 
 
@@ -100,4 +101,6 @@ def test_the_shipped_coefficients() -> None:
 
 def test_the_line_names_time_and_memory() -> None:
     line: Any = explain(100_000, 512, 4096, 0.5)
-    assert re.fullmatch(r"negatives: sorf \(predicted [\d.e+]+ m?s and \d+ MiB a step; exact [\d.e+]+ m?s, .*\)", line)
+    assert re.fullmatch(
+        r"negatives: sorf \(by numba: predicted [\d.e+]+ m?s and \d+ MiB a step; exact [\d.e+]+ m?s, .*\)", line
+    )

@@ -109,14 +109,14 @@ class GCN(_Encoder):
             nn.init.zeros_(layer.bias)
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:
-        """Reads the graph; `constant` features (the same at every step) are averaged over neighbours here, once.
+        """Reads the graph; `constant` features (the same at every step) are averaged over neighbours here, once, where it pays.
 
         For a view of a graph pass `constant=False`; O(|E|) a call, without a sort. `like` is the reading of a graph with
         the same edges, whose matrix is taken over. Dropout falls on features before they are averaged, so it too comes first.
         """
         adjacency = like.adjacency if like is not None else propagation(graph, self.self_loops)
         assert adjacency is not None
-        if not constant or self.dropout > 0:
+        if not constant or self.dropout > 0 or not _averages_well(adjacency, graph.x):
             return Inputs(_first(graph.x), adjacency)
         return Inputs(_first(_propagate_once(adjacency, graph.x)), adjacency, propagated=True)
 
@@ -160,10 +160,13 @@ def encoder_memory(num_nodes: int, num_edges: int, num_features: int, options: E
 
 def _first(x: Tensor) -> Tensor | SparseMatrix:
     """Keeps features sparse only where that is faster."""
-    if x.layout != torch.sparse_csr:
-        return x
-    dense = x.values().numel() >= _SPARSE_BELOW * x.shape[0] * x.shape[1]
-    return x.to_dense() if dense else SparseMatrix(x)
+    if _stays_sparse(x):
+        return SparseMatrix(x)
+    return x.to_dense() if x.layout == torch.sparse_csr else x
+
+
+def _stays_sparse(x: Tensor) -> bool:
+    return x.layout == torch.sparse_csr and x.values().numel() < _SPARSE_BELOW * x.shape[0] * x.shape[1]
 
 
 def mlp_head(
@@ -186,6 +189,18 @@ def drop_entries(h: Tensor | SparseMatrix, rate: float, generator: torch.Generat
 def _dropped(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     keep = torch.rand(values.shape, generator=generator, device=values.device) >= rate
     return values * keep / (1 - rate)
+
+
+def _averages_well(adjacency: SparseMatrix | Tensor, x: Tensor) -> bool:
+    """Whether a product with averaged features costs less than one with the features and one with the matrix.
+
+    Dense features stay as large as they are. Sparse ones fill up: the average holds an entry for (nearly) each one of each
+    neighbour, which on word counts outweighs the product with the matrix that is saved.
+    """
+    if isinstance(adjacency, Tensor) or not _stays_sparse(x):
+        return True
+    entries = x.crow_indices().diff()[adjacency.csr.col_indices()].sum()
+    return int(entries) <= x.values().numel() + adjacency.csr.values().numel()
 
 
 def _propagate_once(adjacency: SparseMatrix | Tensor, x: Tensor) -> Tensor:

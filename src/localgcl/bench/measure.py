@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -70,6 +71,7 @@ class CUDAStopwatch:
         return float(first.elapsed_time(last))
 
     def peak(self, work: Work) -> float | None:
+        gc.collect()  # or what an earlier run has left would be freed meanwhile and counted off
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()

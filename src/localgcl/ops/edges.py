@@ -46,6 +46,8 @@ class _EdgeDot(torch.autograd.Function):
         (z,), graph, (grad,) = ctx.saved_tensors, ctx.graph, grads
         n = graph.num_nodes
         indptr_t, indices_t, order = graph.transposed
+        if graph.is_symmetric:  # then both matrices have the same pattern, and one product does for both
+            return csr_tensor(graph.indptr, graph.indices, grad + grad[order], (n, n)) @ z, None
         forward = csr_tensor(graph.indptr, graph.indices, grad, (n, n))
         backward = csr_tensor(indptr_t, indices_t, grad[order], (n, n))
         return forward @ z + backward @ z, None
