@@ -1,0 +1,200 @@
+"""Do our versions of published methods reach their published accuracy? Each with its own settings and its own evaluator.
+
+    python benchmarks/published.py baselines --seeds 5 --device cuda        (all of a group, or rows by name)
+    python benchmarks/published.py --table                                  (print the tables, write the docs page)
+
+A row names a method, settings that differ from its recipe, a graph, an evaluator preset and what was published.
+Where training is shorter than published, the row says so. Seed s sets the initial weights, everything drawn while training and,
+where the graph brings no splits, the split. Results go to benchmarks/results/published.csv as they come, with settings, time,
+peak memory, date, commit and hardware; a result that is there already is not run again.
+"""
+
+import argparse
+import csv
+import dataclasses
+import json
+import resource
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from localgcl import evaluate, load
+from localgcl.comparison import splits_of
+from localgcl.methods import configure, find_method
+from localgcl.recipes import settings_for
+from localgcl.training import fit
+from localgcl.training.environment import describe
+
+RESULTS = Path(__file__).parent / "results" / "published.csv"
+PAGE = Path(__file__).parent.parent / "docs" / "published.md"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of a table; `published` is the accuracy in the method's own paper (the Local-GCL paper for its combinations)."""
+
+    name: str
+    method: str
+    graph: str
+    preset: str
+    published: float
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    probe: dict[str, Any] = dataclasses.field(default_factory=dict)
+    note: str = ""
+
+
+_POSITIVES = {"max": ((83.6, 73.7, 81.7), {"positives": "max"}), "weight": ((84.9, 73.7, 82.2), {"positives": "weighted"})}
+_MIX = {"progcl-mix": ((84.9, 74.2, 82.3), {"hard_negatives": "progcl-mix"})}
+_MEAN = {"mean": ((84.5, 73.6, 82.1), {})}
+
+GROUPS: dict[str, list[Row]] = {
+    "baselines": [
+        Row("dgi", "dgi", "cora", "dgi", 82.3),
+        Row("mvgrl", "mvgrl", "citeseer", "mvgrl", 73.3, probe={"weight_decays": (0.01,), "repeats": 10}),
+        Row("grace", "grace", "cora", "grace", 83.3),
+        Row("gca", "gca", "photo", "gca", 92.49),
+        Row("bgrl", "bgrl", "photo", "bgrl", 93.17, {"steps": 3000, "warmup": 300}, note="3000 epochs of 10000"),
+        Row("cca-ssg", "cca-ssg", "cora", "cca-ssg", 84.2),
+        Row("gmi", "gmi", "cora", "gmi", 83.0, probe={"repeats": 5, "steps": 5000}),
+        Row("sugrl", "sugrl", "cora", "sugrl", 83.4),
+        Row("afgrl", "afgrl", "photo", "afgrl", 93.22, {"steps": 600}, note="600 epochs of 5000"),
+        Row("af-gcl", "af-gcl", "cora", "af-gcl", 83.16),
+    ],
+    "positives": [
+        Row(f"local-gcl-{name}", "local-gcl", graph, "linear", published[i], {"negatives": "sorf", **settings})
+        for name, (published, settings) in {**_MEAN, **_POSITIVES, **_MIX}.items()
+        for i, graph in enumerate(("cora", "citeseer", "pubmed"))
+    ],
+    "neighbours": [
+        Row(name, method, graph, "linear", published, settings, note=f"{settings['steps']} epochs")
+        for graph, numbers in {"cs": (92.59, 92.98, 93.31, 94.08), "physics": (95.48, 95.82, 95.38, 95.69)}.items()
+        for (name, method, settings), published in zip(
+            (
+                ("bgrl", "bgrl", {"steps": 500, "warmup": 50}),
+                ("bgrl-local", "bgrl", {"steps": 500, "warmup": 50, "positives": "neighbours"}),
+                ("cca-ssg", "cca-ssg", {"steps": 50}),
+                ("cca-ssg-local", "cca-ssg", {"steps": 50, "positives": "neighbours"}),
+            ),
+            numbers,
+            strict=True,
+        )
+    ],
+}
+FIELDS = [
+    *("group", "row", "method", "graph", "preset", "published", "note", "seed", "test", "validation", "seconds", "peak_mib"),
+    *("settings", "date", "commit", "hardware"),
+]
+
+
+def measure(group: str, row: Row, seed: int, device: str, commit: str | None) -> dict[str, Any]:
+    graph = load(row.graph)
+    chosen = settings_for(row.method, graph, row.graph, own=find_method(row.method).defaults).values
+    values = {"log_every": 100, **chosen, **row.settings, "seed": seed, "device": device}
+    config = configure(row.method, values)
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    started = time.perf_counter()
+    model = fit(graph, config)
+    seconds = time.perf_counter() - started
+    # On a GPU what the allocator gave out at most; on a CPU the process's largest resident size, all seeds so far counted.
+    peak = torch.cuda.max_memory_allocated() if device == "cuda" else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    scores = evaluate(
+        model.embed(graph), graph, splits_of(graph, 1, seed), protocol=row.preset, seed=seed, device=device, **row.probe
+    )
+    validation = [value for value in scores.validation if value is not None]
+    made = describe()
+    return {
+        "group": group,
+        "row": row.name,
+        "seed": seed,
+        "test": round(scores.mean, 3),
+        **{name: getattr(row, name) for name in ("method", "graph", "preset", "published", "note")},
+        "validation": round(statistics.fmean(validation), 3) if validation else "",
+        "seconds": round(seconds, 2),
+        "peak_mib": round(peak / 2**20),
+        "settings": json.dumps({**chosen, **row.settings, **({"probe": row.probe} if row.probe else {})}, sort_keys=True),
+        "date": made["date"],
+        "commit": commit or made["commit"],
+        "hardware": made["gpu"] if device == "cuda" else made["processor"],
+    }
+
+
+def append(path: Path, row: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def tables(rows: Sequence[dict[str, str]]) -> list[str]:
+    """Markdown, one table a group; a row that stays more than a point below its publication says so."""
+    lines: list[str] = []
+    for group in dict.fromkeys(row["group"] for row in rows):
+        lines += [
+            "",
+            f"## {group}",
+            "",
+            "| method | graph | evaluator | test accuracy | published | difference | seeds | training | peak memory | hardware | note |",
+        ]
+        lines.append("|" + "---|" * 11)
+        for key in dict.fromkeys((row["row"], row["graph"]) for row in rows if row["group"] == group):
+            mine = [row for row in rows if row["group"] == group and (row["row"], row["graph"]) == key]
+            test = [float(row["test"]) for row in mine]
+            mean, deviation = statistics.fmean(test), statistics.stdev(test) if len(test) > 1 else 0.0
+            gap = mean - float(mine[0]["published"])
+            seconds = statistics.median(float(row["seconds"]) for row in mine)
+            memory = max(float(row["peak_mib"]) for row in mine)
+            verdict = f"{gap:+.2f}" + (" (miss)" if gap < -1 else "")
+            cells = [*key, mine[0]["preset"], f"{mean:.2f} ± {deviation:.2f}", mine[0]["published"], verdict, len(mine)]
+            cells += [f"{seconds:.1f} s", f"{memory:.0f} MiB", mine[0]["hardware"], mine[0]["note"]]
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+HEAD = """# Published results, repeated
+
+Written by `python benchmarks/published.py --table` from benchmarks/results/published.csv, which holds settings, dates and
+commits. Every method runs with the settings of its own publication and is scored by the evaluator its own publication used,
+so rows do not compare with each other: evaluators differ in splits, classifiers and what is picked on validation. Where the
+same method was trained for fewer epochs than published, the note says so.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", help=f"groups ({', '.join(GROUPS)}) or names of rows")
+    parser.add_argument("--graphs", nargs="+", help="only these graphs")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--commit", help="to record, where the tree was copied to another machine without its history")
+    parser.add_argument("--table", action="store_true", help="write docs/published.md from the results")
+    options = parser.parse_args()
+    known = list(csv.DictReader(options.results.open())) if options.results.exists() else []
+    done = {(row["group"], row["row"], row["graph"], int(row["seed"])) for row in known}
+    for group, rows in GROUPS.items():
+        for row in rows:
+            if not {group, row.name} & set(options.what) or (options.graphs and row.graph not in options.graphs):
+                continue
+            for seed in range(options.seeds):
+                if (group, row.name, row.graph, seed) in done:
+                    continue
+                result = measure(group, row, seed, options.device, options.commit)
+                append(options.results, result)
+                print(
+                    row.name, row.graph, seed, result["test"], f"(published {row.published}), {result['seconds']} s", flush=True
+                )
+    if options.table:
+        page = HEAD + "\n".join(tables(list(csv.DictReader(options.results.open())))) + "\n"
+        PAGE.write_text(page)
+        print(page)
+
+
+if __name__ == "__main__":
+    main()
