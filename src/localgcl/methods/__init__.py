@@ -8,10 +8,16 @@ from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
+from localgcl.methods.dgi import DGI
+from localgcl.methods.gmi import GMI
 from localgcl.methods.local_gcl import LocalGCL
+from localgcl.methods.mvgrl import MVGRL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
+    "dgi": DGI,
+    "mvgrl": MVGRL,
+    "gmi": GMI,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }

@@ -14,6 +14,7 @@ from localgcl.graph import Graph
 from localgcl.losses import local_terms
 from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import require_edges
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +55,7 @@ class LocalGCL(Method):
     def check(self, graph: Graph) -> None:
         if graph.num_nodes < 2:
             raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
-        if graph.num_edges == int(graph.loops.sum()):
-            raise ValueError(
-                f"no two of the {graph.num_nodes} nodes are connected, so there are no positive pairs; "
-                "add edges, for example a k-nearest-neighbour graph of the features (scikit-learn's kneighbors_graph)"
-            )
+        require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, self.encoder.inputs(graph))

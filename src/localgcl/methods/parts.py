@@ -6,6 +6,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from localgcl.graph import Graph
+
+
+def require_edges(graph: Graph, why: str) -> None:
+    """Raises ValueError when no two nodes are connected; `why` says what the method then lacks."""
+    if graph.num_edges == int(graph.loops.sum()):
+        raise ValueError(
+            f"no two of the {graph.num_nodes} nodes are connected, so {why}; "
+            "add edges, for example a k-nearest-neighbour graph of the features (scikit-learn's kneighbors_graph)"
+        )
+
 
 def momentum(step: int, steps: int, start: float) -> float:
     r"""$m_t = 1 - (1 - m_0) (1 + \cos(\pi t / T)) / 2$: the momentum of a target network, from $m_0$ up to 1 (BYOL, BGRL).
@@ -31,12 +42,13 @@ def follow(target: nn.Module, online: nn.Module, momentum: float) -> None:
 class Bilinear(nn.Module):
     r"""The discriminator $D(h, s) = h^T W s + b$, computed as $(h W) \cdot s$: O(n d k), nothing is expanded over rows.
 
-    W starts Glorot-uniform and b at zero.
+    W starts uniform within $\pm\sqrt{6 / (d k + k)}$ and b at zero. That is what the published codes of DGI, MVGRL and GMI
+    start from: Glorot's rule on a tensor of shape (1, d, k), for which it counts d k inputs.
     """
 
     def __init__(self, dim: int, other_dim: int | None = None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, other_dim or dim)))
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, dim, other_dim or dim))[0])
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, h: Float[Tensor, "n d"], s: Float[Tensor, " k"] | Float[Tensor, "n k"]) -> Float[Tensor, " n"]:

@@ -1,0 +1,73 @@
+"""DGI: tell the nodes of the graph from nodes whose features were shuffled, by a summary of the whole graph."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.augment import shuffle_features
+from localgcl.config import Config
+from localgcl.encoders import build_encoder
+from localgcl.graph import Graph
+from localgcl.losses import dgi_loss
+from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.baselines import NoOptions
+from localgcl.methods.parts import Bilinear, require_edges
+
+
+class DGI(Method):
+    r"""Algorithm: h = encoder(X, A); $\tilde h$ = encoder(X with rows permuted, A); s = $\sigma$(mean of h); minimise the
+    cross-entropy of D(h, s) against 1 and of D($\tilde h$, s) against 0, with D(h, s) = $h^T W s + b$; the embedding is h.
+    """
+
+    Options = NoOptions
+    idea = "nodes against a summary of the graph; shuffled features are the negatives"
+    cost = "one more pass of the encoder; O(N d) time and memory"
+    augments = True
+    paper = "https://arxiv.org/abs/1809.10341"
+    defaults = {  # noqa: RUF012
+        "dim": 512,
+        "layers": 1,
+        "activation": "prelu",
+        "activate_last": True,
+        "scaling": "l1",
+        "learning_rate": 1e-3,
+        "steps": 10_000,
+        "patience": 20,
+        "keep": "best",
+        "log_every": 10,
+        "checkpoint_every": 100,
+    }
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        if config.encoder.encoder != "gcn":
+            raise ValueError(
+                f"encoder is {config.encoder.encoder!r}, but dgi learns from how features sit on the graph, which it does not "
+                "see: shuffled nodes would be the same nodes; take encoder gcn"
+            )
+        self.encoder = build_encoder(num_inputs, config.encoder)
+        self.score = Bilinear(config.encoder.dim)
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """Two passes of the encoder."""
+        return 2 * super().memory(num_nodes, num_edges, num_features, config)
+
+    def check(self, graph: Graph) -> None:
+        require_edges(graph, "shuffled features cannot be told from those of the graph")
+
+    def prepare(self, graph: Graph) -> Batch:
+        return Batch(graph, self.encoder.inputs(graph))
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        shuffled = shuffle_features(batch.graph, generator)
+        corrupted = self.encoder.inputs(shuffled, constant=False, like=batch.inputs)
+        h = self.encoder(batch.inputs, generator)
+        return {"loss": dgi_loss(h, self.encoder(corrupted, generator), self.score)}
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        result: Tensor = self.encoder(batch.inputs)
+        return result
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)

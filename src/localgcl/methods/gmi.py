@@ -1,0 +1,143 @@
+"""GMI: embeddings that know their node's features, its neighbours' features, and its edges. Nothing is augmented."""
+
+import dataclasses
+from functools import cached_property
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from localgcl.arrays import csr_tensor
+from localgcl.budget import MODE_HELP, Mode, choose_mode
+from localgcl.config import Checked, Config, option
+from localgcl.encoders import build_encoder
+from localgcl.graph import Graph
+from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
+from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.ops import SparseMatrix, spmm
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(Checked):
+    """The three terms."""
+
+    mode: Mode = option("auto", MODE_HELP)
+    feature_weight: float = option(0.8, "weight of the node's own features", low=0)
+    neighbour_weight: float = option(1.0, "weight of the neighbours' features", low=0)
+    edge_weight: float = option(1.0, "weight of the edges", low=0)
+    others: int = option(5, "nodes whose features do not belong to a node, drawn for each at each step", low=1)
+    sampled_pairs: int = option(64, "in scalable mode, pairs of nodes drawn for each node at each step", low=1)
+    squash: bool = option(True, "a sigmoid on scores before they are compared, as published; false is the plain estimate")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reading(Batch):
+    """The graph as all three terms read it: features, the matrix of means over N(i), and A + I with each pair once."""
+
+    features: Tensor | SparseMatrix
+    means: SparseMatrix
+    linked: Graph
+    asked: Mode
+    size: int
+
+    @cached_property
+    def mode(self) -> Literal["faithful", "scalable"]:
+        """Chosen when the first loss is computed: embedding alone needs no pairs."""
+        what = f"GMI's pairs of {self.graph.num_nodes:,} nodes"
+        return choose_mode(self.asked, self.size, self.graph.device, what=what)
+
+
+class GMI(Method):
+    r"""Algorithm: h = encoder(X, A); $m_i$ = PReLU(mean over N(i) of $x_j W_1$), $W_1$ the encoder's first layer; minimise
+    0.8 I(h; X) + I(m; h) + R(h h^T; A + I): two Jensen-Shannon terms with bilinear scores, against random other nodes, and
+    the reconstruction of the edges; the embedding is h. A node without neighbours has m = 0.
+
+    Faithful: R runs over all N x N pairs. Scalable: over all edges and `sampled_pairs` draws for each node, weighted so that
+    value and gradient are the same in expectation.
+    """
+
+    Options = Options
+    idea = "a node's embedding tells its features, its neighbours' features and its edges"
+    cost = "faithful O(N^2 d) time, O(N^2) memory; scalable O((E + N k) d) time, O(E + N k) memory"
+    paper = "https://arxiv.org/abs/2002.01169"
+    defaults = {  # noqa: RUF012
+        "dim": 512,
+        "layers": 2,
+        "activation": "prelu",
+        "activate_last": True,
+        "scaling": "l1",
+        "learning_rate": 1e-3,
+        "steps": 550,
+        "patience": 20,
+        "keep": "best",
+        "log_every": 10,
+        "checkpoint_every": 50,
+    }
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        self.config, self.options = config, config.options
+        self.encoder = build_encoder(num_inputs, config.encoder)
+        self.activation = nn.PReLU()
+        self.feature_score = Bilinear(num_inputs, config.encoder.dim)
+        self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[1])
+
+    @property
+    def first_weight(self) -> Float[Tensor, "f d"]:
+        """$W_1$, the encoder's first layer without its bias."""
+        layer = self.encoder.weights[0]
+        assert isinstance(layer, nn.Linear)
+        return layer.weight.T
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """The encoder and three more layers (features, means, scores); of each pair the score, its cost and its gradient."""
+        options, nodes = config.options, num_nodes
+        more = super().memory(nodes, num_edges, num_features, config) + 3 * 3 * 4 * nodes * config.encoder.dim
+        # A sampled pair also has its two ends, in both orders, at 8 bytes each.
+        pairs = (num_edges + nodes * (options.sampled_pairs + 2 * options.others)) * (3 * 4 + 4 * 8)
+        return more + (pairs if options.mode == "scalable" else 3 * 4 * nodes**2)
+
+    def check(self, graph: Graph) -> None:
+        require_edges(graph, "there is nothing to tell of neighbours and edges")
+
+    def prepare(self, graph: Graph) -> Reading:
+        inputs = self.encoder.inputs(graph)
+        features = self.encoder.inputs(graph, constant=False, like=inputs).first
+        size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
+        linked = graph.coalesced().closed_neighbourhoods
+        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size)
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        assert isinstance(batch, Reading)
+        options, n = self.options, batch.graph.num_nodes
+        h = self.encoder(batch.inputs, generator)
+        m = self.activation(spmm(batch.means, _times(batch.features, self.first_weight)))
+        own, near = self.feature_score, self.neighbour_score
+        drawn = [random_others(n, options.others, generator, h.device) for _ in range(2)]
+        features = jensen_shannon(h, _times(batch.features, own.weight), own.bias, drawn[0], squash=options.squash)
+        neighbours = jensen_shannon(m @ near.weight.T, h, near.bias, drawn[1], squash=options.squash)
+        sampled = options.sampled_pairs if batch.mode == "scalable" else None
+        edges = edge_reconstruction(h, batch.linked, sampled=sampled, generator=generator)
+        loss = options.feature_weight * features + options.neighbour_weight * neighbours + options.edge_weight * edges
+        return {"loss": loss, "features": features, "neighbours": neighbours, "edges": edges}
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        result: Tensor = self.encoder(batch.inputs)
+        return result
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)
+
+
+def _means(graph: Graph) -> SparseMatrix:
+    """Row i averages over N(i); zero for a node without neighbours."""
+    bare = graph.neighbourhoods
+    weights = (1 / bare.degree.clamp(min=1)).float().repeat_interleave(bare.degree, output_size=bare.num_edges)
+    return SparseMatrix(csr_tensor(bare.indptr, bare.indices, weights, (bare.num_nodes, bare.num_nodes)))
+
+
+def _times(x: Tensor | SparseMatrix, weight: Tensor) -> Tensor:
+    return spmm(x, weight) if isinstance(x, SparseMatrix) else x @ weight
