@@ -8,10 +8,14 @@ from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
+from localgcl.methods.gca import GCA
+from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
+    "grace": GRACE,
+    "gca": GCA,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }
