@@ -23,9 +23,17 @@ from torch import Tensor
 
 from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.costs import choose_negatives as choose_negatives
-from localgcl.features import MAPS, FeatureMap
+from localgcl.features import MAPS, Draw, FeatureMap
 from localgcl.graph import Graph
-from localgcl.ops import edge_dot, exact_log_sums, kernel_log_sums, segment_logsumexp, segment_max, segment_sum
+from localgcl.ops import (
+    edge_dot,
+    exact_log_sums,
+    kernel_log_sums,
+    kernel_node_log_sums,
+    segment_logsumexp,
+    segment_max,
+    segment_sum,
+)
 from localgcl.ops.negatives import LogSums, Reduce
 
 Positives = Literal["mean", "max", "weighted"]
@@ -101,17 +109,19 @@ def local_terms(
     include_self: bool = False,
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
+    added: Float[Tensor, " n"] | None = None,
 ) -> LocalTerms:
-    """The terms of `local_contrastive`, apart, for logs and reports; same arguments, and those of `positive_term`."""
+    """The terms of `local_contrastive`, apart, for logs and reports; same arguments, and those of both terms."""
     if z.shape[0] != graph.num_nodes:
         raise ValueError(f"{z.shape[0]} embeddings for {graph.num_nodes} nodes; give one row per node")
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"temperature is {temperature}; it must be above 0, for example 0.5")
+    check_temperature(temperature)
     z, alive = unit_rows(z)
     attraction = positive_term(
         z, alive, graph, temperature, positives, include_self=include_self, weight_gradient=weight_gradient
     )
-    repulsion = negative_term(z, alive, temperature, negatives, num_features=num_features, generator=generator, reduce=reduce)
+    repulsion = negative_term(
+        z, alive, temperature, negatives, num_features=num_features, generator=generator, reduce=reduce, added=added
+    )
     n = repulsion.num_nodes
     return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, (~alive).sum() / z.shape[0])
 
@@ -189,8 +199,12 @@ def negative_term(
     num_features: int = 4096,
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
+    added: Float[Tensor, " n"] | None = None,
 ) -> LogSums:
-    r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9)."""
+    r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9).
+
+    `added` is the logarithm of what else belongs into each node's sum, such as `mixing.hard_log_sums`; it carries gradient.
+    """
     if negatives == "auto":
         negatives = choose_negatives(
             z.shape[0], z.shape[1], num_features, temperature, distributed=reduce is not None, device=z.device
@@ -199,14 +213,40 @@ def negative_term(
         if reduce is not None:
             raise ValueError("exact negatives need all embeddings on one machine; use negatives='sorf' with reduce")
         nothing = torch.zeros((), device=z.device)
-        return LogSums(exact_log_sums(z, alive, temperature).sum(), nothing, nothing + z.shape[0])
+        logs = exact_log_sums(z, alive, temperature)
+        return LogSums(_joined(logs, added, alive).sum(), nothing, nothing + z.shape[0])
+    features = draw_features(negatives, z, temperature, num_features=num_features, generator=generator)
+    if added is None:
+        sums = kernel_log_sums(z, alive, features, reduce or _identity)
+        return sums._replace(total=sums.total + features.offset * alive.sum())
+    by_node = kernel_node_log_sums(z, alive, features, reduce or _identity)
+    return LogSums(_joined(by_node.logs + features.offset, added, alive).sum(), by_node.clamped, by_node.num_nodes)
+
+
+def draw_features(
+    negatives: str | FeatureMap,
+    z: Float[Tensor, "n d"],
+    temperature: float,
+    *,
+    num_features: int,
+    generator: torch.Generator | None = None,
+) -> Draw:
+    """Random features for the rows of z, by the name of a map or by a map itself (which knows its own number of them)."""
     if isinstance(negatives, str):
         if negatives not in MAPS:
             raise ValueError(f"negatives is {negatives!r}{suggestion(negatives, ('auto', 'exact', *MAPS))}")
         negatives = MAPS[negatives](num_features)
-    features = negatives.draw(z.shape[1], temperature, generator=generator, device=z.device, dtype=z.dtype)
-    sums = kernel_log_sums(z, alive, features, reduce or _identity)
-    return sums._replace(total=sums.total + features.offset * alive.sum())
+    return negatives.draw(z.shape[1], temperature, generator=generator, device=z.device, dtype=z.dtype)
+
+
+def check_temperature(temperature: float) -> None:
+    """ValueError unless it is a finite number above 0."""
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"temperature is {temperature}; it must be above 0, for example 0.5")
+
+
+def _joined(logs: Tensor, added: Tensor | None, alive: Tensor) -> Tensor:
+    return logs if added is None else torch.where(alive, torch.logaddexp(logs, added), 0.0)
 
 
 def clamp_message(share: float, temperature: float) -> str:

@@ -10,6 +10,8 @@ from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
 from localgcl.methods.dgi import DGI
 from localgcl.methods.gmi import GMI
+from localgcl.methods.gca import GCA
+from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.mvgrl import MVGRL
 
@@ -18,6 +20,8 @@ METHODS: dict[str, type[Method]] = {
     "dgi": DGI,
     "mvgrl": MVGRL,
     "gmi": GMI,
+    "grace": GRACE,
+    "gca": GCA,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }

@@ -11,7 +11,7 @@ from localgcl.config import Checked, Config, option
 from localgcl.encoders import build_encoder
 from localgcl.features import MAPS, FeatureMap
 from localgcl.graph import Graph
-from localgcl.losses import local_terms
+from localgcl.losses import hard_log_sums, local_terms
 from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges
@@ -30,10 +30,18 @@ class Options(Checked):
     frequencies: Literal["resampled", "fixed"] = option("resampled", "new random frequencies at each step, or one draw")
     frequency_law: Literal["correct", "printed"] = option("correct", "N(0, I/tau), or N(0, tau I) as the paper prints it")
     max_clamped: float = option(0.01, "stop when a larger share of the random-feature sums is invalid", low=0, high=1)
+    hard_negatives: Literal["none", "progcl-mix"] = option("none", "add mixes of the hardest negatives to the all-pairs term")
+    hard_start: float = option(0.5, "share of the steps that are trained before hard negatives are added", low=0, high=1)
+    hard_pool: int = option(2048, "random nodes at each step among which hard negatives are looked for", low=2)
+    hard_selected: int = option(256, "hard negatives of each node that are mixed, at most those of the pool", low=1)
 
 
 class LocalGCL(Method):
-    """Algorithm: z = encoder(X, A); minimise L_pos(z, neighbours) + L_neg(z, all nodes); the embedding is z."""
+    """Algorithm: z = encoder(X, A); minimise L_pos(z, neighbours) + L_neg(z, all nodes); the embedding is z.
+
+    With `hard_negatives="progcl-mix"` the sum inside L_neg also has mixes of hard negatives (`losses.mixing`), once
+    `hard_start` of the steps are done: similarities say little of classes before.
+    """
 
     Options = Options
     idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
@@ -46,10 +54,19 @@ class LocalGCL(Method):
         self.options: Options = config.options
         self.seed = config.training.seed
         self.encoder = build_encoder(num_inputs, config.encoder)
+        self.mixes = self.options.hard_negatives == "progcl-mix"
+        self.hard_from = round(self.options.hard_start * config.training.steps)
+        self.steps_done: Tensor
+        self.step: int | None = None  # what the buffer holds, once it has been read: reading makes the host wait for a GPU
+        if self.mixes:
+            self.register_buffer("steps_done", torch.zeros((), dtype=torch.int64))
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder, and for each edge its similarity, weight and gradient; the negative term comes in chunks."""
+        """The encoder, and for each edge its similarity, weight and gradient; the negative term comes in chunks.
+
+        Hard negatives are looked for in chunks of rows, too, and leave one number a node.
+        """
         return super().memory(num_nodes, num_edges, num_features, config) + 3 * 4 * num_edges
 
     def check(self, graph: Graph) -> None:
@@ -71,9 +88,27 @@ class LocalGCL(Method):
             negatives=self.negatives(z),
             include_self=self.options.include_self,
             generator=generator,
+            added=self.hard(z, batch.graph, generator),
         )
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
+
+    def hard(self, z: Float[Tensor, "n d"], graph: Graph, generator: torch.Generator) -> Float[Tensor, " n"] | None:
+        """What hard negatives add to each node's sum, its logarithm; nothing before their time."""
+        if not self.mixes:
+            return None
+        if self.step is None:
+            self.step = int(self.steps_done)
+        if self.step < self.hard_from:
+            return None
+        options = self.options
+        sizes = {"pool": options.hard_pool, "selected": options.hard_selected}
+        return hard_log_sums(z, graph, temperature=options.temperature, generator=generator, **sizes)
+
+    def after_step(self, step: int) -> None:
+        if self.mixes:
+            self.step = step + 1
+            self.steps_done.fill_(step + 1)
 
     def negatives(self, z: Float[Tensor, "n d"]) -> Literal["exact"] | FeatureMap:
         """The negative term's form for this size and device, with the options only a feature map needs."""

@@ -30,6 +30,14 @@ class LogSums(NamedTuple):
     num_nodes: Tensor
 
 
+class NodeLogSums(NamedTuple):
+    """The same with one differentiable value a node, 0 for dead ones."""
+
+    logs: Float[Tensor, " n"]
+    clamped: Tensor
+    num_nodes: Tensor
+
+
 def exact_log_sums(
     z: Float[Tensor, "n d"],
     alive: Bool[Tensor, " n"],
@@ -68,6 +76,27 @@ def kernel_log_sums(
     """
     total, clamped, num_nodes = _KernelLogSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
     return LogSums(total, clamped, num_nodes)
+
+
+def kernel_node_log_sums(
+    z: Float[Tensor, "n d"],
+    alive: Bool[Tensor, " n"],
+    features: Features,
+    reduce: Reduce,
+    *,
+    include_self: bool = True,
+    backend: Backend = "auto",
+    chunk: int | None = None,
+) -> NodeLogSums:
+    """log(psi_i.S) for each living node, for uses that need more than their sum: one pass more than `kernel_log_sums`.
+
+    `include_self=False` takes the node's own term out. That is 1, the kernel of a unit vector with itself (Fourier features
+    give it exactly, positive ones on average), and 1 goes off the true lower bound that estimates are clamped to as well.
+    """
+    q, floor, num_nodes = _KernelSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
+    own = 0.0 if include_self else 1.0
+    logs = torch.where(alive, torch.maximum(q, floor).sub(own).log(), 0.0)
+    return NodeLogSums(logs, ((q < floor) & alive).sum().to(q.dtype), num_nodes)
 
 
 class _ExactLogSums(torch.autograd.Function):
@@ -134,11 +163,7 @@ class _KernelLogSums(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        living = alive.to(z.dtype if z.dtype == torch.float64 else torch.float32)
-        counts = torch.stack([living.sum(), torch.full_like(living[0], len(z))])
-        message = reduce(torch.cat([steps.total(z, living), counts]))
-        total, num_living, num_nodes = message[:-2], message[-2], message[-1]
-        floor = features.floor(num_living)
+        living, total, floor, num_nodes = _summed(z, alive, features, reduce, steps)
         q, inverse, common = steps.balance(z, living, total, floor)
         ctx.save_for_backward(z, living, total, inverse, common)
         ctx.reduce, ctx.steps = reduce, steps
@@ -152,3 +177,34 @@ class _KernelLogSums(torch.autograd.Function):
         z, living, total, inverse, common = ctx.saved_tensors
         out = ctx.steps.pullback(z, inverse * grads[0], total, living * grads[0], ctx.reduce(common))
         return out, None, None, None, None
+
+
+class _KernelSums(torch.autograd.Function):
+    """q_i = psi_i.S itself, for any upstream gradient w: d psi_i = w_i S + sum_j w_j psi_j."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        living, total, floor, num_nodes = _summed(z, alive, features, reduce, steps)
+        ctx.save_for_backward(z, living, total)
+        ctx.reduce, ctx.steps = reduce, steps
+        ctx.mark_non_differentiable(floor, num_nodes)
+        return steps.balance(z, living, total, floor).q, floor, num_nodes
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        z, living, total = ctx.saved_tensors
+        weights = grads[0] * living
+        common = ctx.reduce(ctx.steps.total(z, weights))
+        return ctx.steps.pullback(z, weights, total, living, common), None, None, None, None
+
+
+def _summed(
+    z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Which rows count, S over all ranks, the true lower bound of psi_i.S, and the number of nodes."""
+    living = alive.to(z.dtype if z.dtype == torch.float64 else torch.float32)
+    counts = torch.stack([living.sum(), torch.full_like(living[0], len(z))])
+    message = reduce(torch.cat([steps.total(z, living), counts]))
+    return living, message[:-2], features.floor(message[-2]), message[-1]

@@ -1,0 +1,128 @@
+"""GRACE: two views of the graph; a node's two embeddings attract, all other pairs of nodes repel."""
+
+import dataclasses
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.augment import drop_edges, mask_features
+from localgcl.config import Checked, Config, option
+from localgcl.encoders import build_encoder, mlp_head
+from localgcl.graph import Graph
+from localgcl.losses import two_view_terms
+from localgcl.losses.local import clamp_message
+from localgcl.methods.base import Batch, Method, Terms
+
+Rate = float | Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(Checked):
+    """The two views and the loss between them."""
+
+    drop_edges_1: float = option(0.2, "first view: share of the edges that are dropped", low=0, high=1)
+    drop_edges_2: float = option(0.4, "second view: share of the edges that are dropped", low=0, high=1)
+    mask_features_1: float = option(0.3, "first view: share of the feature columns that are set to zero", low=0, high=1)
+    mask_features_2: float = option(0.4, "second view: share of the feature columns that are set to zero", low=0, high=1)
+    projection: int = option(0, "width of the projector's hidden layer; 0 means the embedding dimension", low=0)
+    temperature: float = option(0.4, "tau: smaller makes close pairs count more", above=0)
+    negatives: Literal["exact", "auto", "sorf", "orf", "rff", "positive", "sampled"] = option(
+        "exact", "all pairs exactly, by random features, by the cheaper of these (auto), or some nodes only (sampled)"
+    )
+    num_negatives: int = option(512, "random nodes at each step that are negatives when sampled", low=1)
+    num_features: int = option(4096, "D, the number of random frequencies", low=1)
+    max_clamped: float = option(0.01, "stop when a larger share of the random-feature sums is invalid", low=0, high=1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Views(Batch):
+    """A graph and, for each of its two views, the rates at which edges are dropped and feature columns set to zero."""
+
+    rates: tuple[tuple[Rate, Rate], tuple[Rate, Rate]]
+
+
+class GRACE(Method):
+    r"""Algorithm: draw two views; u, v = projector(encoder(view)); minimise the mean of $\ell(u_i, v_i)$ and $\ell(v_i, u_i)$,
+
+    $\ell(u_i, v_i) = -\log \frac{e^{u_i^T v_i/\tau}}{\sum_k e^{u_i^T v_k/\tau} + \sum_{k \ne i} e^{u_i^T u_k/\tau}}$ of unit
+    rows. A view drops edges, each stored direction on its own, and sets feature columns to zero. The embedding is the encoder's output, before the projector. The released code keeps several N x N matrices;
+    this one keeps none (see `losses.infonce`), so that graphs of any size train, with the same loss.
+    """
+
+    Options: ClassVar[type[Any]] = Options
+    idea = "two views of a node attract, all other pairs of nodes repel"
+    cost = "O(N^2 d) time, O(N d) memory; two encoder passes"
+    augments = True
+    paper = "https://arxiv.org/abs/2006.04131"
+    defaults: ClassVar[dict[str, Any]] = {
+        "scaling": "l1",
+        "dim": 128,
+        "hidden": 256,
+        "activate_last": True,
+        "weight_decay": 1e-5,
+        "steps": 200,
+        "log_every": 10,
+        "checkpoint_every": 50,
+    }
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        self.options = config.options
+        dim = config.encoder.dim
+        self.encoder = build_encoder(num_inputs, config.encoder)
+        self.projector = mlp_head(dim, self.options.projection or dim, dim, "elu")
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """Two passes of the encoder, and for two views the projector's layers, unit rows, and their gradients."""
+        dim = config.encoder.dim
+        rows = 2 * 3 * 4 * num_nodes * ((config.options.projection or dim) + 2 * dim)
+        return 2 * super().memory(num_nodes, num_edges, num_features, config) + rows
+
+    def check(self, graph: Graph) -> None:
+        if graph.num_nodes < 2:
+            raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
+
+    def prepare(self, graph: Graph) -> Batch:
+        options = self.options
+        first = self.rates(graph, options.drop_edges_1, options.mask_features_1)
+        second = self.rates(graph, options.drop_edges_2, options.mask_features_2)
+        return Views(graph, self.encoder.inputs(graph), (first, second))
+
+    def rates(self, graph: Graph, edges: float, features: float) -> tuple[Rate, Rate]:  # noqa: ARG002
+        """At which rates a view drops edges and feature columns: the same for all of them."""
+        return edges, features
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        assert isinstance(batch, Views)
+        u, v = (self.project(batch.graph, edges, features, generator) for edges, features in batch.rates)
+        options = self.options
+        terms = two_view_terms(
+            u,
+            v,
+            temperature=options.temperature,
+            negatives=options.num_negatives if options.negatives == "sampled" else options.negatives,
+            num_features=options.num_features,
+            generator=generator,
+        )
+        loss = terms.positive + terms.negative
+        return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
+
+    def project(self, graph: Graph, edges: Rate, features: Rate, generator: torch.Generator) -> Float[Tensor, "n d"]:
+        """One random view, encoded and projected."""
+        view = mask_features(drop_edges(graph, edges, generator), features, generator)
+        result: Tensor = self.projector(self.encoder(self.encoder.inputs(view, constant=False), generator))
+        return result
+
+    def watch(self, values: dict[str, Any]) -> None:
+        if values["clamped"] > self.options.max_clamped:
+            raise ValueError(clamp_message(values["clamped"], self.options.temperature))
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        result: Tensor = self.encoder(batch.inputs)
+        return result
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)
