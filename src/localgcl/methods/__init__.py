@@ -4,14 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from localgcl.config import Config, suggestion
+from localgcl.methods.afgrl import AFGRL
 from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
+from localgcl.methods.bgrl import BGRL
+from localgcl.methods.cca_ssg import CCASSG
 from localgcl.methods.local_gcl import LocalGCL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
+    "bgrl": BGRL,
+    "cca-ssg": CCASSG,
+    "afgrl": AFGRL,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }
