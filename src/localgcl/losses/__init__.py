@@ -9,6 +9,13 @@ from localgcl.losses.infomax import summary as summary
 from localgcl.losses.infonce import PairTerms as PairTerms
 from localgcl.losses.infonce import two_view_infonce as two_view_infonce
 from localgcl.losses.infonce import two_view_terms as two_view_terms
+from localgcl.losses.bootstrap import found_pairs as found_pairs
+from localgcl.losses.bootstrap import neighbour_prediction as neighbour_prediction
+from localgcl.losses.bootstrap import pair_prediction as pair_prediction
+from localgcl.losses.bootstrap import view_prediction as view_prediction
+from localgcl.losses.decorrelation import CorrelationTerms as CorrelationTerms
+from localgcl.losses.decorrelation import neighbour_correlation as neighbour_correlation
+from localgcl.losses.decorrelation import view_correlation as view_correlation
 from localgcl.losses.local import LocalTerms as LocalTerms
 from localgcl.losses.local import local_contrastive as local_contrastive
 from localgcl.losses.local import local_terms as local_terms

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localgcl.config import Config, suggestion
+from localgcl.methods.afgrl import AFGRL
 from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
@@ -12,6 +13,8 @@ from localgcl.methods.dgi import DGI
 from localgcl.methods.gmi import GMI
 from localgcl.methods.gca import GCA
 from localgcl.methods.grace import GRACE
+from localgcl.methods.bgrl import BGRL
+from localgcl.methods.cca_ssg import CCASSG
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.mvgrl import MVGRL
 
@@ -22,6 +25,9 @@ METHODS: dict[str, type[Method]] = {
     "gmi": GMI,
     "grace": GRACE,
     "gca": GCA,
+    "bgrl": BGRL,
+    "cca-ssg": CCASSG,
+    "afgrl": AFGRL,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }

@@ -1,0 +1,118 @@
+"""BGRL: an online network predicts what a slowly following target network says of the same node in another view."""
+
+import dataclasses
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.augment import drop_edges, mask_features
+from localgcl.config import Checked, Config, option
+from localgcl.encoders import Inputs, build_encoder, mlp_head
+from localgcl.graph import Graph
+from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
+from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import follow, momentum, need_neighbours, need_two_nodes
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(Checked):
+    """What is predicted, the two views, the predictor and the target."""
+
+    positives: Literal["views", "neighbours"] = option("views", "predict a node in another view, or neighbours (BGRL-Local)")
+    aggregate: Aggregate = option("mean", "over neighbours: their mean, or their sum as the paper prints it")
+    drop_edges_1: float = option(0.5, "share of edges dropped in the first view", low=0, high=1)
+    drop_edges_2: float = option(0.4, "share of edges dropped in the second view", low=0, high=1)
+    mask_features_1: float = option(0.2, "share of feature columns set to zero in the first view", low=0, high=1)
+    mask_features_2: float = option(0.1, "share of feature columns set to zero in the second view", low=0, high=1)
+    predictor: int = option(512, "width of the predictor's hidden layer", low=1)
+    target_momentum: float = option(0.99, "momentum of the target at the start; it rises to 1", low=0, high=1)
+
+
+class BGRL(Method):
+    r"""Algorithm: of two views $G_1, G_2$, with f online, g target, p predictor, minimise over f and p
+
+    $2 - \frac1N \sum_i \cos(p(f(G_1))_i, g(G_2)_i) - \frac1N \sum_i \cos(p(f(G_2))_i, g(G_1)_i)$;
+
+    then $g \leftarrow m g + (1 - m) f$ in parameters, not in batch-norm statistics. The embedding is f(G).
+
+    With `positives="neighbours"` there are no views: $-\frac2N \sum_i \mathrm{mean}_{j \in N(i)} \cos(p(f(G))_j, g(G)_i)$.
+    """
+
+    Options = Options
+    idea = "predict a moving average of oneself across views, or one's neighbours; no negatives"
+    cost = "O(N d p) time (neighbours: and O(E d)), O(N p) memory, p the predictor's width; 4 encoder passes (neighbours: 2)"
+    augments = True
+    paper = "https://arxiv.org/abs/2102.06514"
+    defaults = {  # noqa: RUF012
+        "hidden": 512,
+        "dim": 256,
+        "activation": "prelu",
+        "activate_last": True,
+        "batch_norm": True,
+        "scaling": "l1",
+        "optimiser": "adamw",
+        "weight_decay": 1e-5,
+        "learning_rate": 5e-4,
+        "schedule": "cosine",
+        "warmup": 1000,
+        "steps": 10_000,
+        "log_every": 100,
+        "checkpoint_every": 500,
+    }
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        self.options: Options = config.options
+        self.steps = config.training.steps
+        dim = config.encoder.dim
+        self.encoder = build_encoder(num_inputs, config.encoder)
+        self.predictor = mlp_head(dim, self.options.predictor, dim, "prelu")
+        # Not a copy: the published target has initial weights of its own.
+        self.target = build_encoder(num_inputs, config.encoder).requires_grad_(False)
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """Each view: the online encoder, the target's embeddings without a backward, and the predictor."""
+        options: Options = config.options
+        heads = 3 * 4 * num_nodes * (options.predictor + 2 * config.encoder.dim)
+        one = super().memory(num_nodes, num_edges, num_features, config) + heads
+        return one if options.positives == "neighbours" else 2 * one
+
+    def check(self, graph: Graph) -> None:
+        need_two_nodes(graph)
+        if self.options.positives == "neighbours":
+            need_neighbours(graph)
+
+    def prepare(self, graph: Graph) -> Batch:
+        return Batch(graph, self.encoder.inputs(graph))
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        options = self.options
+        if options.positives == "neighbours":
+            q, h = self._predict(batch.inputs, generator)
+            return {"loss": neighbour_prediction(q, h, batch.graph, options.aggregate)}
+        q1, h1 = self._predict(self._view(batch.graph, options.drop_edges_1, options.mask_features_1, generator), generator)
+        q2, h2 = self._predict(self._view(batch.graph, options.drop_edges_2, options.mask_features_2, generator), generator)
+        return {"loss": view_prediction(q1, h2) + view_prediction(q2, h1)}
+
+    def _view(self, graph: Graph, drop: float, mask: float, generator: torch.Generator) -> Inputs:
+        view = mask_features(drop_edges(graph, drop, generator), mask, generator)
+        return self.encoder.inputs(view, constant=False)
+
+    def _predict(self, inputs: Inputs, generator: torch.Generator) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
+        """The online network's predictions, and the target's embeddings."""
+        with torch.no_grad():
+            h = self.target(inputs, generator)
+        return self.predictor(self.encoder(inputs, generator)), h
+
+    def after_step(self, step: int) -> None:
+        follow(self.target, self.encoder, momentum(step, self.steps, self.options.target_momentum))
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        result: Tensor = self.encoder(batch.inputs)
+        return result
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)
