@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from localgcl.config import Config, suggestion
+from localgcl.methods.af_gcl import AFGCL
 from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
 from localgcl.methods.local_gcl import LocalGCL
+from localgcl.methods.sugrl import SUGRL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
+    "sugrl": SUGRL,
+    "af-gcl": AFGCL,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }
