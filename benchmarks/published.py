@@ -89,6 +89,11 @@ FIELDS = [
     *("settings", "date", "commit", "hardware"),
 ]
 
+COLUMNS = [
+    *("method", "graph", "evaluator", "test accuracy", "published", "difference", "seeds", "training", "peak memory"),
+    *("hardware", "note"),
+]
+
 
 def measure(group: str, row: Row, seed: int, device: str, commit: str | None) -> dict[str, Any]:
     graph = load(row.graph)
@@ -140,9 +145,9 @@ def tables(rows: Sequence[dict[str, str]]) -> list[str]:
             "",
             f"## {group}",
             "",
-            "| method | graph | evaluator | test accuracy | published | difference | seeds | training | peak memory | hardware | note |",
+            f"| {' | '.join(COLUMNS)} |",
+            "|" + "---|" * len(COLUMNS),
         ]
-        lines.append("|" + "---|" * 11)
         for key in dict.fromkeys((row["row"], row["graph"]) for row in rows if row["group"] == group):
             mine = [row for row in rows if row["group"] == group and (row["row"], row["graph"]) == key]
             test = [float(row["test"]) for row in mine]

@@ -4,30 +4,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from localgcl.config import Config, suggestion
+from localgcl.methods.af_gcl import AFGCL
 from localgcl.methods.afgrl import AFGRL
 from localgcl.methods.base import Batch as Batch
 from localgcl.methods.base import Method as Method
 from localgcl.methods.base import Terms as Terms
 from localgcl.methods.baselines import RandomInit, RawFeatures
-from localgcl.methods.dgi import DGI
-from localgcl.methods.gmi import GMI
-from localgcl.methods.gca import GCA
-from localgcl.methods.grace import GRACE
 from localgcl.methods.bgrl import BGRL
 from localgcl.methods.cca_ssg import CCASSG
+from localgcl.methods.dgi import DGI
+from localgcl.methods.gca import GCA
+from localgcl.methods.gmi import GMI
+from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.mvgrl import MVGRL
+from localgcl.methods.sugrl import SUGRL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
     "dgi": DGI,
     "mvgrl": MVGRL,
-    "gmi": GMI,
     "grace": GRACE,
     "gca": GCA,
     "bgrl": BGRL,
     "cca-ssg": CCASSG,
+    "gmi": GMI,
+    "sugrl": SUGRL,
     "afgrl": AFGRL,
+    "af-gcl": AFGCL,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }

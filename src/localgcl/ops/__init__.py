@@ -5,6 +5,8 @@ from localgcl.ops.hadamard import hadamard as hadamard
 from localgcl.ops.negatives import exact_log_sums as exact_log_sums
 from localgcl.ops.negatives import kernel_log_sums as kernel_log_sums
 from localgcl.ops.negatives import kernel_node_log_sums as kernel_node_log_sums
+from localgcl.ops.sampling import sample_neighbours as sample_neighbours
+from localgcl.ops.sampling import sample_trees as sample_trees
 from localgcl.ops.segment import segment_logsumexp as segment_logsumexp
 from localgcl.ops.segment import segment_max as segment_max
 from localgcl.ops.segment import segment_sum as segment_sum

@@ -1,5 +1,7 @@
 """The matrix a graph convolution averages with, and the plain one of neighbourhoods."""
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -9,12 +11,15 @@ from localgcl.graph import Graph
 from localgcl.ops.sparse import SparseMatrix
 
 
-def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
+def propagation(
+    graph: Graph, self_loops: float = 1.0, normalisation: Literal["symmetric", "row"] = "symmetric"
+) -> SparseMatrix:
     r"""The symmetrically normalised adjacency $\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of Kipf & Welling. O(|E|).
 
     Row i averages over the sources of the edges that point to i; D is the row sum. With w > 0 every node has one loop of
     weight w, whatever loops the graph has; with w = 0 the graph's own loops stay. Where D is 0,
-    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing.
+    $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing. With "row"
+    normalisation the matrix is the plain mean, $D^{-1} (A + w I)$.
 
     The transpose has the same weights on the reversed edges, so it is made here, from what the graph knows, without a sort:
     views of a graph (`Graph.keep_edges`) come at every step.
@@ -22,10 +27,12 @@ def propagation(graph: Graph, self_loops: float = 1.0) -> SparseMatrix:
     bare = graph.neighbourhoods if self_loops > 0 else graph
     incoming = _closed(*bare.transposed[:2], self_loops)
     degree = torch.segment_reduce(incoming[2], "sum", offsets=incoming[0], unsafe=True, initial=0)
-    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    matrix = SparseMatrix(_scaled(*incoming, scale), symmetric=bare.is_symmetric)
+    symmetric = normalisation == "symmetric"
+    left = torch.where(degree > 0, degree.rsqrt() if symmetric else degree.reciprocal(), 0.0)
+    right = left if symmetric else torch.ones_like(left)
+    matrix = SparseMatrix(_scaled(*incoming, left, right), symmetric=symmetric and bare.is_symmetric)
     if not matrix.symmetric:
-        matrix.__dict__["transposed"] = SparseMatrix(_scaled(*_closed(bare.indptr, bare.indices, self_loops), scale))
+        matrix.__dict__["transposed"] = SparseMatrix(_scaled(*_closed(bare.indptr, bare.indices, self_loops), right, left))
     return matrix
 
 
@@ -53,8 +60,12 @@ def _closed(
 
 
 def _scaled(
-    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"], weights: Float[Tensor, " m"], scale: Float[Tensor, " n"]
+    indptr: Int[Tensor, " pointers"],
+    indices: Int[Tensor, " m"],
+    weights: Float[Tensor, " m"],
+    left: Float[Tensor, " n"],
+    right: Float[Tensor, " n"],
 ) -> Tensor:
-    n = scale.numel()
-    rows = torch.arange(n, device=scale.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
-    return csr_tensor(indptr, indices, scale[rows] * weights * scale[indices], (n, n))
+    n = left.numel()
+    rows = torch.arange(n, device=left.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
+    return csr_tensor(indptr, indices, left[rows] * weights * right[indices], (n, n))

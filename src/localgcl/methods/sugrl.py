@@ -1,0 +1,122 @@
+"""SUGRL: an MLP, positives from the graph, margins instead of a softmax. Nothing is augmented and no pairs are formed."""
+
+import dataclasses
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from localgcl.arrays import csr_tensor
+from localgcl.config import Checked, Config, option
+from localgcl.encoders import build_encoder, drop_entries
+from localgcl.graph import Graph
+from localgcl.losses.margin import margin_terms
+from localgcl.methods.base import Batch, Method, Terms
+from localgcl.ops import SparseMatrix, sample_neighbours, spmm
+from localgcl.ops.propagation import propagation
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(Checked):
+    """The three hinges, and what they compare."""
+
+    margin: float = option(0.8, "m1: by how much negatives have to be further than positives", low=0)
+    slack: float = option(0.2, "m2: how much further still before they are pulled back", low=0)
+    attraction: float = option(10.0, "weight of the two terms with positives", low=0)
+    bounding: float = option(1.0, "weight of the term that bounds the distance of negatives; it is a sum over nodes", low=0)
+    num_negatives: int = option(4, "K, the random permutations of the nodes that are compared with", low=1)
+    num_neighbours: int = option(5, "neighbours, the node itself among them, whose mean is the second positive", low=1)
+    drop_inputs: float = option(0.3, "share of the features that is set to zero in training", low=0, high=0.99)
+    drop_positives: float = option(0.2, "share of h that is set to zero before it is averaged in training", low=0, high=0.99)
+    normalisation: Literal["symmetric", "row"] = option("symmetric", "of the averaging over neighbours; row on OGB graphs")
+    average_features: bool = option(False, "average the features over neighbours once, before the encoder (dense features)")
+
+
+class SUGRL(Method):
+    r"""Algorithm: $h = \mathrm{MLP}(X)$; positives $\hat A h$ and the mean h of a few neighbours; negatives h permuted.
+
+    Minimise the hinges of `losses.margin`. The embedding is $\hat A h$, rows of unit length. Sampled neighbours come with
+    replacement from N(i) and i itself.
+    """
+
+    Options = Options
+    idea = "an MLP; neighbours nearer than permuted nodes by a margin"
+    cost = "O(E d + K N d) time, O(K N d) memory"
+    paper = "https://doi.org/10.1609/aaai.v36i7.20748"
+    defaults = {  # noqa: RUF012
+        "encoder": "mlp",
+        "batch_norm": False,
+        "scaling": "l1",
+        "steps": 500,
+        "learning_rate": 5e-3,
+        "weight_decay": 1e-4,
+        "log_every": 10,
+        "checkpoint_every": 100,
+    }
+
+    def __init__(self, num_inputs: int, config: Config) -> None:
+        super().__init__(num_inputs, config)
+        self.options: Options = config.options
+        self.self_loops = config.encoder.self_loops
+        self.encoder = build_encoder(num_inputs, config.encoder)
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """The encoder; features with some dropped; the matrix; two copies of each positive and negative; sampled neighbours."""
+        options: Options = config.options
+        compared = 2 * 4 * num_nodes * config.encoder.dim * (2 + options.num_negatives)
+        matrix = 2 * 12 * (num_edges + num_nodes * (1 + options.num_neighbours))
+        encoder = super().memory(num_nodes, num_edges, num_features, config)
+        return encoder + 4 * num_nodes * num_features + matrix + compared
+
+    def check(self, graph: Graph) -> None:
+        if graph.num_edges == int(graph.loops.sum()):
+            raise ValueError(
+                f"no two of the {graph.num_nodes} nodes are connected, so every node is its own positive; "
+                "add edges, for example a k-nearest-neighbour graph of the features"
+            )
+
+    def prepare(self, graph: Graph) -> Batch:
+        average = propagation(graph, self.self_loops, self.options.normalisation)
+        if self.options.average_features:
+            graph = graph.derived(x=spmm(average, graph.x.to_dense()))
+        inputs = self.encoder.inputs(graph, constant=self.options.drop_inputs == 0)
+        return Batch(graph, dataclasses.replace(inputs, adjacency=average))
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        options = self.options
+        inputs = dataclasses.replace(batch.inputs, first=drop_entries(batch.inputs.first, options.drop_inputs, generator))
+        h = self.encoder(inputs, generator)
+        thinned = drop_entries(h, options.drop_positives, generator)
+        assert isinstance(thinned, Tensor)
+        neighbours = spmm(self.sampled_mean(batch.graph, generator), h)
+        n = h.shape[0]
+        negatives = torch.stack([_permutation(n, h.device, generator) for _ in range(options.num_negatives)])
+        terms = margin_terms(h, self.average(batch, thinned), neighbours, negatives, margin=options.margin, slack=options.slack)
+        loss = options.attraction * (terms.structure + terms.neighbours) + options.bounding * terms.bound
+        return {"loss": loss, **terms._asdict()}
+
+    def average(self, batch: Batch, h: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """A_hat h."""
+        assert isinstance(batch.inputs.adjacency, SparseMatrix)
+        return spmm(batch.inputs.adjacency, h)
+
+    def sampled_mean(self, graph: Graph, generator: torch.Generator) -> SparseMatrix:
+        """The matrix whose product is the mean over a few random neighbours: no tensor of neighbours x d is made."""
+        n, k = graph.num_nodes, self.options.num_neighbours
+        chosen = sample_neighbours(graph.closed_neighbourhoods, torch.arange(n, device=graph.device), k, generator)
+        pointers = torch.arange(0, n * k + 1, k, device=graph.device)
+        return SparseMatrix(
+            csr_tensor(pointers, chosen.sort(dim=1).values.flatten(), torch.full((n * k,), 1 / k, device=graph.device), (n, n))
+        )
+
+    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
+        return torch.nn.functional.normalize(self.average(batch, self.encoder(batch.inputs)))
+
+    def settle(self, batch: Batch) -> None:
+        self.encoder.settle(batch.inputs)
+
+
+def _permutation(n: int, device: torch.device, generator: torch.Generator) -> Int[Tensor, " n"]:
+    return torch.randperm(n, generator=generator, device=device)

@@ -1,0 +1,144 @@
+"""What holds for every method that is trained, by name from the registry: a new one is tested from its line there on.
+
+The graph is small and awkward: directed, with a self-loop, a parallel edge, two isolated nodes, and a feature that no
+node has.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from localgcl.cli import main
+from localgcl.config import Config
+from localgcl.graph import Graph
+from localgcl.methods import METHODS, configure, find_method
+from localgcl.methods.overview import overview
+from localgcl.recipes import recipes
+from localgcl.training import Model, fit
+from tests.references.graphs import messy_graph
+
+# Three steps in six dimensions can leave embeddings alike, and say so; here only that they are numbers counts.
+pytestmark = pytest.mark.filterwarnings("ignore:the embeddings have collapsed")
+
+TRAINED = [name for name, kind in METHODS.items() if kind.trained]
+STEPS = 3
+
+
+def awkward(num_nodes: int, seed: int = 0) -> Graph:
+    x = torch.randn(num_nodes, 10, generator=torch.Generator().manual_seed(seed))
+    x[:, 3] = 0
+    return messy_graph(num_nodes, 6 * num_nodes, seed).with_features(x)
+
+
+GRAPH = awkward(40)
+
+
+def modes(name: str) -> list[str]:
+    """The forms that a method has, where it has the option."""
+    names = {field.name for field in dataclasses.fields(METHODS[name].Options)}
+    return ["faithful", "scalable"] if "mode" in names else [""]
+
+
+CASES = [pytest.param(name, mode, id=f"{name} {mode}".strip()) for name in TRAINED for mode in modes(name)]
+
+
+def config_of(name: str, mode: str = "", **values: Any) -> Config:
+    kept = {"dim": 6, "steps": STEPS, "log_every": 1, "checkpoint_every": 1, "device": "cpu", "warmup": 0}
+    return configure(name, {**kept, **({"mode": mode} if mode else {}), **values})
+
+
+@pytest.mark.parametrize("symmetrise", [True, False])
+@pytest.mark.parametrize(("name", "mode"), CASES)
+def test_trains_on_an_awkward_graph(name: str, mode: str, symmetrise: bool) -> None:
+    model = fit(GRAPH, config_of(name, mode, symmetrise=symmetrise))
+    assert [row["step"] for row in model.history] == list(range(STEPS))
+    # Terms too: a number that is not finite in the log would hide what is wrong with the loss.
+    values = torch.tensor([value for row in model.history for value in row.values()])
+    assert bool(values.isfinite().all())
+    z = model.embed(GRAPH)
+    assert z.shape == (40, 6)
+    assert bool(z.isfinite().all())
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_step_moves_the_weights(name: str) -> None:
+    config = config_of(name)
+    before = Model.fresh(config, GRAPH.num_features, {}).method.state_dict()
+    after = fit(GRAPH, config).method.state_dict()
+    assert before.keys() == after.keys()
+    assert any(not torch.equal(before[key], after[key]) for key in before if key.startswith("encoder"))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_embeds_a_graph_never_seen(name: str) -> None:
+    model, other = fit(GRAPH, config_of(name)), awkward(25, seed=1)
+    z = model.embed(other)
+    assert z.shape == (25, 6)
+    assert bool(z.isfinite().all())
+    assert torch.equal(z, model.embed(other))  # nothing random, and nothing learnt by looking
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_order_of_nodes_does_not_matter_to_embeddings(name: str) -> None:
+    """Training draws random numbers in node order, so only what comes after it can be compared."""
+    model = fit(GRAPH, config_of(name))
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(3))
+    # Sums over neighbours in another order: float32 rounding.
+    torch.testing.assert_close(model.embed(GRAPH.subgraph(order)), model.embed(GRAPH)[order], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_seed_decides(name: str) -> None:
+    first, again, other = (fit(GRAPH, config_of(name, seed=seed)).embed(GRAPH) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+class Stop(Exception):
+    """Stands for kill -9."""
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_killed_run_resumes_to_the_same_weights(name: str, tmp_path: Path) -> None:
+    def kill(row: dict[str, Any]) -> None:
+        if row["step"] == 4:
+            raise Stop
+
+    config = config_of(name, steps=8, deterministic=True)
+    with pytest.raises(Stop):
+        fit(GRAPH, config, folder=tmp_path / "run", callbacks=[kill])
+    resumed, whole = fit(GRAPH, config, folder=tmp_path / "run", resume=True), fit(GRAPH, config)
+    for key, value in whole.method.state_dict().items():
+        assert torch.equal(resumed.method.state_dict()[key], value), key
+    assert torch.equal(Model.load(tmp_path / "run").embed(GRAPH), whole.embed(GRAPH))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_is_listed_with_paper_and_memory(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split() and line.split()[0] == name]
+    kind = find_method(name)
+    assert kind.paper.startswith("https://")
+    assert kind.paper in line
+    assert kind.idea
+    assert kind.cost
+    (row,) = [row for row in overview(1000, 8000, 50, 64) if row[0] == name]
+    for mode in modes(name):
+        assert kind.memory(1000, 8000, 50, config_of(name, mode)) > 0
+        assert mode in row[2]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_recipes_build(name: str) -> None:
+    for dataset, settings in recipes(name).items():
+        assert configure(name, settings).method == name, dataset
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_is_on_the_page_which_method_when(name: str) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    assert (docs / "methods" / f"{name}.md").read_text().strip()
+    assert f"methods/{name}.md" in (docs / "which-method.md").read_text()
