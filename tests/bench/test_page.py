@@ -33,3 +33,18 @@ def test_the_documentation_is_up_to_date() -> None:
     for line in text.splitlines():
         if line.startswith("!["):
             assert (ROOT / "docs" / line.split("](")[1].rstrip(")")).is_file()
+    assert page.short(table.read(ROOT / "benchmarks" / "results" / "bench.csv")) in (ROOT / "README.md").read_text()
+
+
+def test_the_short_table_compares_ours_with_plain_at_real_sizes(tmp_path: Path) -> None:
+    rows = [made_up(10.0, 20_000), made_up(42.0, 20_000, provider="dense-rff", peak=1234.0), made_up(1.0, 1000)]
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before {page.START} old {page.END} after")
+    page.write(rows, tmp_path / "speed.md", readme)
+    text = readme.read_text()
+    assert text.startswith("before ")
+    assert text.endswith(" after")
+    assert " old " not in text
+    (line,) = [line for line in text.splitlines() if "all-pairs" in line]
+    assert "| 20,000 | 256 | 1,024 | 10 ms" in line
+    assert "| 42 ms, 1,234 MiB | 4.2 |" in line

@@ -14,6 +14,7 @@ from localgcl.devices import choose_device
 RESULTS = Path("benchmarks/results/bench.csv")
 COSTS = Path(__file__).parents[1] / "costs.toml"
 PAGE = Path("docs/speed.md")
+README = Path("README.md")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,8 @@ def bench(options: argparse.Namespace, say: Callable[[str], None]) -> None:
             say(f"{path}")
         say(plot.RULE)
     elif options.what == "page":
-        for path in page.write(table.read(options.out), options.to or PAGE):
+        readme = README if options.to is None else None
+        for path in page.write(table.read(options.out), options.to or PAGE, readme):
             say(f"{path}")
     elif options.what == "fit":
         _fit(options, say)

@@ -23,6 +23,21 @@ process. Peak memory is what a provider needs above its inputs: on a GPU what to
 fresh process grows by. "ours" is this library, by SORF where random features are meant; names that begin with "ours-" are
 its other forms, the rest is plain PyTorch with autograd. GPU products of all providers run in TF32."""
 
+# What the README shows: ours beside the plain expression of the same, on graphs of real size.
+_SHORT = (
+    (
+        "negative-term",
+        "ours",
+        "dense-rff",
+        "all-pairs term by random features, forward and backward; plain: dense features, autograd",
+    ),
+    ("negative-term", "ours-exact", "checkpointed-exact", "the same, exactly; plain: row chunks, checkpointed"),
+    ("positive-term", "ours", "gather", "neighbour term, forward and backward; plain: gathered rows"),
+    ("train-step", "ours", "plain", "one training step; plain: torch.sparse, gathered rows, dense features"),
+)
+_REAL = 19_000  # nodes
+START, END = "<!-- speed: localgcl bench page -->", "<!-- end of speed -->"
+
 
 def page(rows: Sequence[Row], pictures: str = "_static/bench") -> str:
     """The page in Markdown; `pictures` is their folder, relative to it."""
@@ -40,12 +55,42 @@ def page(rows: Sequence[Row], pictures: str = "_static/bench") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(rows: Sequence[Row], path: Path) -> list[Path]:
-    """Writes the page and its pictures, in `_static/bench` beside it."""
+def write(rows: Sequence[Row], path: Path, readme: Path | None = None) -> list[Path]:
+    """Writes the page and its pictures, in `_static/bench` beside it, and the short table between the marks of `readme`."""
     pictures = list(plot(rows, path.parent / "_static" / "bench").values())
     with replacing(path) as temporary:
         temporary.write_text(page(rows))
-    return [path, *pictures]
+    if readme is not None:
+        before, rest = readme.read_text().split(START)
+        text = f"{before}{START}\n{short(rows)}\n{END}{rest.split(END)[1]}"
+        with replacing(readme) as temporary:
+            temporary.write_text(text)
+    return [path, *([] if readme is None else [readme]), *pictures]
+
+
+def short(rows: Sequence[Row]) -> str:
+    """A table of few lines: ours beside plain PyTorch on graphs of real size, by machine."""
+    rows = newest(rows)
+    lines = ["| what | N | d | D | ours | plain PyTorch | times faster | machine |", "|---" * 8 + "|"]
+    for benchmark, mine, plain, text in _SHORT:
+        ours = [row for row in rows if (row["benchmark"], row["provider"]) == (benchmark, mine) and int(row["N"]) >= _REAL]
+        for row in ours:
+            other = next((o for o in rows if o["provider"] == plain and _place(o) == _place(row) and o["p50_ms"]), None)
+            if other is not None:
+                sizes = [f"{int(row[axis]):,}" if row[axis] else "" for axis in AXES]
+                ratio = f"{float(other['p50_ms']) / float(row['p50_ms']):.1f}"
+                case = f" ({row['case']})" if row["case"] else ""
+                cells = [text + case, *sizes, _spent(row), _spent(other), ratio, hardware(row)]
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return row["benchmark"], hardware(row), *_cell(row)
+
+
+def _spent(row: Row) -> str:
+    return f"{_number(row['p50_ms'])} ms" + (f", {_number(row['peak_mib'])} MiB" if row["peak_mib"] else "")
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
