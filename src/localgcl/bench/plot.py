@@ -66,6 +66,10 @@ def series(rows: Sequence[Row], axis: str, quantity: str) -> list[Series]:
     return found
 
 
+PROVIDERS = ("ours", "ours-exact", "ours-orf", "ours-rff", "dense-rff", "dense-exact", "checkpointed-exact", "gather", "plain")
+"""In the order of their colours; others share the last one."""
+
+
 def plot(rows: Sequence[Row], folder: Path, suffix: str = "svg") -> dict[tuple[str, str], Path]:
     """One picture for each benchmark and machine that has something to show; where it went, by (benchmark, machine)."""
     rows = newest(rows)
@@ -107,14 +111,21 @@ def _draw(title: str, panels: list[tuple[str, str, list[Series]]], path: Path) -
 def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     from matplotlib import ticker
 
+    seen: dict[str, int] = {}
     for line in lines:
         slope = exponent(line.x, line.y)
         label = line.label if slope is None else f"{line.label}: {axis}$^{{{slope:.2f}}}$"
-        (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=3.5, linewidth=1.2, label=label)
-        axes.fill_between(line.x, line.low, line.high, color=drawn.get_color(), alpha=0.2, linewidth=0)
+        # A provider has one colour in all panels; its further series are dashed.
+        provider = line.label.split(",")[0]
+        seen[provider] = seen.get(provider, -1) + 1
+        colour = f"C{PROVIDERS.index(provider) if provider in PROVIDERS else 9}"
+        style = "--" if seen[provider] else "-"
+        axes.plot(line.x, line.y, marker="o", markersize=3.5, linewidth=1.2, label=label, color=colour, linestyle=style)
+        axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel=QUANTITIES[quantity])
-    # Every measured size is labelled, and nothing else: matplotlib's own labels overlap on axes of less than a decade.
-    axes.set_xticks(sorted({size for line in lines for size in line.x}), minor=False)
+    # Measured sizes are labelled, as many as fit: matplotlib's own labels overlap on axes of less than a decade.
+    sizes = sorted({size for line in lines for size in line.x})
+    axes.set_xticks(sizes[:: -(-len(sizes) // 7)], minor=False)
     axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter(lambda value, _: _size(value))
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
