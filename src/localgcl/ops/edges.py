@@ -8,6 +8,7 @@ from torch import Tensor
 
 from localgcl.arrays import csr_tensor
 from localgcl.graph import Graph
+from localgcl.ops.backends import fused
 
 # Gathered rows held at a time, in numbers: 64 MiB of float32.
 _CHUNK = 2**24
@@ -30,7 +31,7 @@ class _EdgeDot(torch.autograd.Function):
         ctx.save_for_backward(z)
         ctx.graph = graph
         rows, columns = graph.rows, graph.indices
-        if z.is_cuda and z.dtype == torch.float32:
+        if fused(z) and z.dtype == torch.float32:
             from localgcl.ops.gpu.edges import edge_dot
 
             return edge_dot(z, rows, columns)

@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from localgcl.ops.passes import Backend, Features, Passes, passes
+from localgcl.ops.backends import Backend, fused
+from localgcl.ops.passes import Features, Passes, passes
 
 Reduce = Callable[[Tensor], Tensor]
 
@@ -52,7 +53,7 @@ def exact_log_sums(
     O(n^2 d) time, O(n) memory beside z and its gradient. `include_self=False` leaves k = i out. `backend` and `chunk`
     (rows at a time) are there for tests.
     """
-    if backend == "triton" or (backend == "auto" and z.is_cuda and z.dtype != torch.float64):
+    if backend == "triton" or (backend == "auto" and fused(z)):
         result: Tensor = _FlashLogSums.apply(z, alive, temperature, include_self)
     else:
         rows = chunk or max(16, _CHUNK[z.device.type] // z.shape[0])

@@ -11,7 +11,6 @@ Every backend recomputes features instead of keeping them, so that memory is O(N
 """
 
 import importlib
-import importlib.util
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -19,17 +18,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from localgcl.ops.backends import NUMBA, Backend, fused
 from localgcl.ops.frequencies import DenseFrequencies, Frequencies, StructuredFrequencies, inverses
-
-Backend = Literal["auto", "torch", "numba", "triton"]
 
 # Numbers in one chunk's features. On a CPU small blocks stay in the caches and are reused by the allocator, but many of
 # them mean many rounds of its threads; a GPU wants launches that fill it.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
-
-
-# numba has no wheels for some platforms; plain torch gives the same sums there, only more slowly.
-_NUMBA = importlib.util.find_spec("numba") is not None
 
 
 @runtime_checkable
@@ -69,10 +63,10 @@ def choose_backend(z: Tensor, features: Features) -> Literal["torch", "numba", "
     if frequencies is None:
         return "torch"
     if z.is_cuda:
-        # Triton's products start at 16 entries and the tiles end at 4096; double precision has no tensor cores.
+        # Triton's products start at 16 entries and the tiles end at 4096.
         fits = isinstance(frequencies, DenseFrequencies) or 16 <= frequencies.signs.shape[2] <= 4096
-        return "triton" if fits and z.dtype != torch.float64 else "torch"
-    if isinstance(frequencies, StructuredFrequencies) and z.dtype == torch.float32 and _NUMBA:
+        return "triton" if fits and fused(z) else "torch"
+    if isinstance(frequencies, StructuredFrequencies) and z.dtype == torch.float32 and NUMBA:
         return "numba"
     return "torch"
 
