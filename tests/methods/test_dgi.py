@@ -1,5 +1,6 @@
 """DGI as a method: it learns what real nodes have that shuffled ones lack."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,13 @@ from tests.methods.block_model import accuracy, bar
 SETTINGS: dict[str, Any] = {"steps": 50, "learning_rate": 1e-2, "scaling": "raw"}
 
 
+@cache
+def goal() -> float:
+    return bar("dgi", **SETTINGS)
+
+
 def test_learns_the_block_model() -> None:
-    assert accuracy("dgi", **SETTINGS) >= bar("dgi", **SETTINGS)
+    assert accuracy("dgi", **SETTINGS) >= goal()
 
 
 def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,9 +35,9 @@ def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.Monke
         swap = torch.rand(len(h), 1, generator=torch.Generator().manual_seed(1)) < 0.5
         return dgi_loss(torch.where(swap, corrupted, h), torch.where(swap, h, corrupted), score)
 
-    goal = bar("dgi", **SETTINGS)
+    goal()  # before the loss is spoilt
     monkeypatch.setattr("localgcl.methods.dgi.dgi_loss", wrong)
-    assert accuracy("dgi", **SETTINGS) < goal
+    assert accuracy("dgi", **SETTINGS) < goal()
 
 
 def test_promises(tmp_path: Path) -> None:

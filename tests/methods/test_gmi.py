@@ -1,5 +1,6 @@
 """GMI as a method: three terms, each of which knows which nodes belong together."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,34 @@ from tests.references import infomax as reference
 from tests.references.graphs import messy_graph, random_rows
 
 # Features as they are: they are Gaussian, and rows of unit L1 norm would be so small that few steps move little.
-SETTINGS: dict[str, Any] = {"steps": 30, "learning_rate": 1e-2, "scaling": "raw", "mode": "scalable", "sampled_pairs": 8}
+# One layer, as published for two of three graphs: with two, pushing random pairs apart is alone enough to pass the bar.
+SETTINGS: dict[str, Any] = {
+    "steps": 30,
+    "learning_rate": 1e-2,
+    "scaling": "raw",
+    "layers": 1,
+    "mode": "scalable",
+    "sampled_pairs": 8,
+}
+
+
+@cache
+def goal() -> float:
+    return bar("gmi", **SETTINGS)
 
 
 @pytest.mark.parametrize("changes", [{}, {"mode": "faithful"}, {"squash": False}], ids=["scalable", "faithful", "plain"])
 def test_learns_the_block_model(changes: dict[str, Any]) -> None:
-    assert accuracy("gmi", **{**SETTINGS, **changes}) >= bar("gmi", **SETTINGS)
+    assert accuracy("gmi", **{**SETTINGS, **changes}) >= goal()
 
 
 def test_fails_when_pairs_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
-    goal = bar("gmi", **SETTINGS)
+    goal()  # before the loss is spoilt
     with (
         shuffled(monkeypatch, "localgcl.methods.gmi.jensen_shannon", 0),
         shuffled(monkeypatch, "localgcl.methods.gmi.edge_reconstruction", 0),
     ):
-        assert accuracy("gmi", **SETTINGS) < goal
+        assert accuracy("gmi", **SETTINGS) < goal()
 
 
 @pytest.mark.parametrize("mode", ["faithful", "scalable"])
@@ -80,9 +94,9 @@ def test_scalable_equals_faithful_on_average() -> None:
         GMI(6, configure("gmi", {**infomax.SMALL, "mode": mode, "sampled_pairs": 200})) for mode in ("faithful", "scalable")
     )
     scalable.load_state_dict(faithful.state_dict())
-    exact = float(faithful.loss(faithful.prepare(graph), torch.Generator())["edges"])
+    exact = float(faithful.loss(faithful.prepare(graph), torch.Generator())["edges"].detach())
     batch, generator = scalable.prepare(graph), torch.Generator().manual_seed(0)
-    draws = torch.tensor([float(scalable.loss(batch, generator)["edges"]) for _ in range(30)])
+    draws = torch.tensor([float(scalable.loss(batch, generator)["edges"].detach()) for _ in range(30)])
     # Five standard errors of the mean.
     assert abs(float(draws.mean()) - exact) < 5 * float(draws.std()) / 30**0.5
     assert float(draws.std()) > 0

@@ -1,5 +1,6 @@
 """MVGRL as a method: it learns from two views, and its sparse diffusion stands in for the dense one."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,15 @@ from tests.methods.block_model import accuracy, bar
 SETTINGS: dict[str, Any] = {"steps": 40, "learning_rate": 1e-2, "scaling": "raw"}
 
 
+@cache
+def goal() -> float:
+    return bar("mvgrl", **SETTINGS)
+
+
 @pytest.mark.parametrize("mode", ["faithful", "scalable"])
 def test_learns_the_block_model(mode: str) -> None:
     settings = {**SETTINGS, "mode": mode, "top_k": 32}
-    assert accuracy("mvgrl", **settings) >= bar("mvgrl", **settings)
+    assert accuracy("mvgrl", **settings) >= goal()
 
 
 def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,9 +41,9 @@ def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.Monke
         mixed = [torch.where(swap, y, x) for x, y in ((a, wrong_a), (b, wrong_b), (wrong_a, a), (wrong_b, b))]
         return mvgrl_loss(mixed[0], mixed[1], mixed[2], mixed[3], score)
 
-    goal = bar("mvgrl", **SETTINGS)
+    goal()  # before the loss is spoilt
     monkeypatch.setattr("localgcl.methods.mvgrl.mvgrl_loss", wrong)
-    assert accuracy("mvgrl", **SETTINGS) < goal
+    assert accuracy("mvgrl", **SETTINGS) < goal()
 
 
 @pytest.mark.parametrize("mode", ["faithful", "scalable"])
