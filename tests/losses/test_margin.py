@@ -33,7 +33,8 @@ def test_equals_reference(scale: float, which: int) -> None:
     parts, negatives = rows(scale), permutations()
 
     def ours(x: Tensor) -> Tensor:
-        return loss(*(x if i == which else part for i, part in enumerate(parts)), negatives)  # type: ignore[arg-type]
+        h, p, q = (x if i == which else part for i, part in enumerate(parts))
+        return loss(h, p, q, negatives)
 
     def reference(x: Tensor) -> Tensor:
         h, p, q = (x if i == which else part for i, part in enumerate(parts))
@@ -64,7 +65,8 @@ def test_the_bound_is_a_sum_over_nodes_and_the_others_are_means() -> None:
     once = margin_terms(h, p, q, permutations(), margin=0.8, slack=0.2)
     # The same nodes twice, the second copy permuted among itself.
     doubled = torch.cat([permutations(), permutations() + N], dim=1)
-    twice = margin_terms(*(torch.cat([x, x]) for x in (h, p, q)), doubled, margin=0.8, slack=0.2)
+    h, p, q = (torch.cat([x, x]) for x in (h, p, q))
+    twice = margin_terms(h, p, q, doubled, margin=0.8, slack=0.2)
     torch.testing.assert_close(twice.structure, once.structure, **CLOSE)
     torch.testing.assert_close(twice.neighbours, once.neighbours, **CLOSE)
     torch.testing.assert_close(twice.bound, 2 * once.bound, **CLOSE)

@@ -63,7 +63,7 @@ def test_dropout_falls_on_inputs_and_on_positives_in_training_only() -> None:
 
     def values(**options: Any) -> list[float]:
         model = method(num_negatives=1, num_neighbours=1, **options)
-        return [float(v) for v in model.loss(model.prepare(graph), seeded(0)).values()]
+        return [float(v.detach()) for v in model.loss(model.prepare(graph), seeded(0)).values()]
 
     plain = values(drop_inputs=0.0, drop_positives=0.0)
     assert values(drop_inputs=0.5, drop_positives=0.0) != plain

@@ -33,7 +33,7 @@ def spectral_terms(z: Float[Tensor, "p d"], positives: Int[Tensor, "p k"], negat
         >>> import torch
         >>> z = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
         >>> spectral_terms(z, torch.tensor([[0], [1]]), torch.tensor([[1], [0]]))
-        SpectralTerms(positive=tensor(-2.0000), negative=tensor(0.5000))
+        SpectralTerms(positive=tensor(-2...), negative=tensor(0.5...))
     """
     unit, _ = unit_rows(z)
     similarity = unit @ unit.T
