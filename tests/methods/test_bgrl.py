@@ -15,10 +15,11 @@ from tests.methods.block_model import accuracy, bar, shuffled
 
 BOTH = pytest.mark.parametrize("positives", ["views", "neighbours"])
 QUICK: dict[str, Any] = {"warmup": 0, "predictor": 32, "log_every": 1000}
-# One layer with views, for which see the test of shuffled views; no convolution with neighbours, so that the graph enters
-# through the loss alone.
+# With views one layer and many steps: any gradient, even towards random targets, first turns a GCN's weights to the main
+# directions of the averaged features, so that shuffled views lose only in the long run. With neighbours no convolution, so
+# that the graph enters through the loss alone.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "views": {**QUICK, "layers": 1, "steps": 60, "learning_rate": 1e-2},
+    "views": {**QUICK, "dim": 64, "predictor": 64, "layers": 1, "steps": 500, "learning_rate": 1e-2},
     "neighbours": {**QUICK, "positives": "neighbours", "encoder": "mlp", "hidden": 16, "steps": 200, "learning_rate": 1e-2},
 }
 
@@ -49,13 +50,10 @@ def test_fails_when_neighbours_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> 
     assert result < threshold("neighbours")
 
 
-def test_shuffled_views_teach_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any gradient, even towards random targets, turns a GCN's weights to the main directions of the averaged features, and
-    on the block model those are its classes. So shuffled views pass the bar; what they cannot do is what views add.
-    """
+def test_fails_when_views_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     with shuffled(monkeypatch, "localgcl.methods.bgrl.view_prediction", 1):
         result = accuracy("bgrl", **SETTINGS["views"])
-    assert result < learnt("views") - 5
+    assert result < threshold("views")
 
 
 @BOTH
