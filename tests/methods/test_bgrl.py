@@ -14,7 +14,7 @@ from tests.methods import checks
 from tests.methods.block_model import accuracy, bar, shuffled
 
 BOTH = pytest.mark.parametrize("positives", ["views", "neighbours"])
-QUICK: dict[str, Any] = {"warmup": 0, "predictor": 32, "log_every": 1000}
+QUICK: dict[str, Any] = {"scaling": "l1", "warmup": 0, "predictor": 32, "log_every": 1000}
 # With views one layer and many steps: any gradient, even towards random targets, first turns a GCN's weights to the main
 # directions of the averaged features, so that shuffled views lose only in the long run. With neighbours no convolution, so
 # that the graph enters through the loss alone.

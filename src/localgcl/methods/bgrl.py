@@ -51,7 +51,6 @@ class BGRL(Method):
         "activation": "prelu",
         "activate_last": True,
         "batch_norm": True,
-        "scaling": "l1",
         "optimiser": "adamw",
         "weight_decay": 1e-5,
         "learning_rate": 5e-4,

@@ -29,7 +29,6 @@ class DGI(Method):
         "layers": 1,
         "activation": "prelu",
         "activate_last": True,
-        "scaling": "l1",
         "learning_rate": 1e-3,
         "steps": 10_000,
         "patience": 20,

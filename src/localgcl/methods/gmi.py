@@ -67,7 +67,6 @@ class GMI(Method):
         "layers": 2,
         "activation": "prelu",
         "activate_last": True,
-        "scaling": "l1",
         "learning_rate": 1e-3,
         "steps": 550,
         "patience": 20,

@@ -53,7 +53,6 @@ class MVGRL(Method):
         "activation": "prelu",
         "activate_last": True,
         "self_loops": 2.0,  # the published loader adds the identity, and its normalisation adds it again
-        "scaling": "l1",
         "learning_rate": 1e-3,
         "steps": 3000,
         "patience": 20,

@@ -47,7 +47,6 @@ class SUGRL(Method):
     defaults = {  # noqa: RUF012
         "encoder": "mlp",
         "batch_norm": False,
-        "scaling": "l1",
         "steps": 500,
         "learning_rate": 5e-3,
         "weight_decay": 1e-4,
