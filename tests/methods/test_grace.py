@@ -120,7 +120,7 @@ def test_too_few_features_for_the_temperature_stop_the_run(graph: Graph, monkeyp
         return two_view_terms(*args, **options)._replace(clamped=torch.tensor(0.02))
 
     monkeypatch.setattr("localgcl.methods.grace.two_view_terms", clamped)
-    with pytest.raises(ValueError, match="2.0% of the nodes had a negative term below its true lower bound"):
+    with pytest.raises(ValueError, match=r"2\.0% of the nodes had a negative term below its true lower bound"):
         fit(graph, configure("grace", SMALL))
     fit(graph, configure("grace", {**SMALL, "max_clamped": 0.02001}))
 
