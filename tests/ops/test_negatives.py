@@ -153,7 +153,7 @@ def test_each_node_has_its_own_sum(name: str, dtype: torch.dtype, include_self: 
     z.requires_grad_()
     wide = z.detach().double().requires_grad_()
     psi = _draw(name, tau=tau).psi(wide)[alive]
-    expected = (psi @ psi.sum(0) - (not include_self)).log()
+    expected = (psi @ psi.sum(0) - int(not include_self)).log()
     found = kernel_node_log_sums(z, alive, _draw(name, dtype, tau=tau), _identity, include_self=include_self)
     tolerance = 1e-5 if dtype == torch.float32 else 1e-12
     assert _relative(found.logs[alive], expected) < tolerance
