@@ -110,9 +110,10 @@ class Draw(abc.ABC):
     @abc.abstractmethod
     def psi(self, z: Float[Tensor, "n d"]) -> Float[Tensor, "n w"]: ...
 
-    def floor(self, num_nodes: Tensor) -> Tensor:
-        """A true lower bound of the kernel sum over `num_nodes` unit vectors, one of them the anchor itself."""
-        return 1 + (num_nodes - 1) * self._least
+    def floor(self, num_nodes: Tensor, *, include_self: bool = True) -> Tensor:
+        """A true lower bound of the kernel sum over `num_nodes` unit vectors, one of them the anchor itself (or left out)."""
+        others = (num_nodes - 1) * self._least
+        return 1 + others if include_self else others
 
 
 class _Fourier(Draw):

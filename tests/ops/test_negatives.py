@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from localgcl.features import MAPS, Draw
-from localgcl.ops import exact_log_sums, kernel_log_sums
+from localgcl.ops import exact_log_sums, kernel_log_sums, kernel_node_log_sums
 from localgcl.ops.negatives import LogSums
 from tests.references import local as reference
 from tests.references.graphs import random_rows
@@ -142,6 +142,28 @@ def test_without_self(chunk: int) -> None:
     weights = torch.linspace(-1, 2, N, dtype=torch.float64)
     (grad,) = torch.autograd.grad(sums @ weights, z)
     torch.testing.assert_close(grad, torch.autograd.grad(expected @ weights, z)[0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(("name", "dtype"), [*((name, torch.float64) for name in MAPS), ("sorf", torch.float32)])
+def test_each_node_has_its_own_sum(name: str, dtype: torch.dtype, include_self: bool) -> None:
+    """Values and gradients of each node, under weights of its own; in single precision SORF takes the fused kernel."""
+    tau = 2.0  # where positive features, too, have a self term near enough to 1
+    z, alive = _problem(dtype)
+    z.requires_grad_()
+    wide = z.detach().double().requires_grad_()
+    psi = _draw(name, tau=tau).psi(wide)[alive]
+    expected = (psi @ psi.sum(0) - int(not include_self)).log()
+    found = kernel_node_log_sums(z, alive, _draw(name, dtype, tau=tau), _identity, include_self=include_self)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+    assert _relative(found.logs[alive], expected) < tolerance
+    assert (found.logs[~alive] == 0).all()
+    assert int(found.clamped) == 0
+    assert int(found.num_nodes) == N
+    weights = torch.linspace(-1, 2, N, dtype=torch.float64)
+    (grad,) = torch.autograd.grad(found.logs @ weights.to(dtype), z)
+    (expected_grad,) = torch.autograd.grad(expected @ weights[alive], wide)
+    assert _relative(grad, expected_grad) < 5 * tolerance  # the weights' signs cancel part of the sum
 
 
 def test_clamped_rows() -> None:

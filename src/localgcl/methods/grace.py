@@ -47,8 +47,9 @@ class GRACE(Method):
     r"""Algorithm: draw two views; u, v = projector(encoder(view)); minimise the mean of $\ell(u_i, v_i)$ and $\ell(v_i, u_i)$,
 
     $\ell(u_i, v_i) = -\log \frac{e^{u_i^T v_i/\tau}}{\sum_k e^{u_i^T v_k/\tau} + \sum_{k \ne i} e^{u_i^T u_k/\tau}}$ of unit
-    rows. A view drops edges, each stored direction on its own, and sets feature columns to zero. The embedding is the encoder's output, before the projector. The released code keeps several N x N matrices;
-    this one keeps none (see `losses.infonce`), so that graphs of any size train, with the same loss.
+    rows. A view drops edges, each stored direction on its own, and sets feature columns to zero. The embedding is the
+    encoder's output, before the projector. The released code keeps several N x N matrices and runs out of memory on graphs
+    such as Physics and arXiv; the exact loss here keeps none (see `losses.infonce`).
     """
 
     Options: ClassVar[type[Any]] = Options

@@ -75,6 +75,9 @@ class LocalGCL(Method):
         require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
+        if self.mixes and self.training:
+            # A run that starts from another's weights has its own beginning; one that is resumed reads its count after this.
+            self.steps_done.zero_()
         return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:

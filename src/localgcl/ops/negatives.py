@@ -92,12 +92,13 @@ def kernel_node_log_sums(
     """log(psi_i.S) for each living node, for uses that need more than their sum: one pass more than `kernel_log_sums`.
 
     `include_self=False` takes the node's own term out. That is 1, the kernel of a unit vector with itself (Fourier features
-    give it exactly, positive ones on average), and 1 goes off the true lower bound that estimates are clamped to as well.
+    give it exactly, positive ones on average). What is left is at least (n - 1) e^(-2/tau), and clamped to that.
     """
-    q, floor, num_nodes = _KernelSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
-    own = 0.0 if include_self else 1.0
-    logs = torch.where(alive, torch.maximum(q, floor).sub(own).log(), 0.0)
-    return NodeLogSums(logs, ((q < floor) & alive).sum().to(q.dtype), num_nodes)
+    q, living, num_nodes = _KernelSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
+    sums = q if include_self else q - 1
+    floor = features.floor(living, include_self=include_self).clamp_min(torch.finfo(q.dtype).tiny)
+    logs = torch.where(alive, sums.clamp_min(floor).log(), 0.0)
+    return NodeLogSums(logs, ((sums < floor) & alive).sum().to(q.dtype), num_nodes)
 
 
 class _ExactLogSums(torch.autograd.Function):
@@ -164,7 +165,8 @@ class _KernelLogSums(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        living, total, floor, num_nodes = _summed(z, alive, features, reduce, steps)
+        living, total, num_living, num_nodes = _summed(z, alive, reduce, steps)
+        floor = features.floor(num_living)
         q, inverse, common = steps.balance(z, living, total, floor)
         ctx.save_for_backward(z, living, total, inverse, common)
         ctx.reduce, ctx.steps = reduce, steps
@@ -187,11 +189,11 @@ class _KernelSums(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        living, total, floor, num_nodes = _summed(z, alive, features, reduce, steps)
+        living, total, num_living, num_nodes = _summed(z, alive, reduce, steps)
         ctx.save_for_backward(z, living, total)
         ctx.reduce, ctx.steps = reduce, steps
-        ctx.mark_non_differentiable(floor, num_nodes)
-        return steps.balance(z, living, total, floor).q, floor, num_nodes
+        ctx.mark_non_differentiable(num_living, num_nodes)
+        return steps.balance(z, living, total, features.floor(num_living)).q, num_living, num_nodes
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
@@ -201,11 +203,9 @@ class _KernelSums(torch.autograd.Function):
         return ctx.steps.pullback(z, weights, total, living, common), None, None, None, None
 
 
-def _summed(
-    z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Which rows count, S over all ranks, the true lower bound of psi_i.S, and the number of nodes."""
+def _summed(z: Tensor, alive: Tensor, reduce: Reduce, steps: Passes) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Which rows count; and over all ranks S, how many rows count, and how many there are."""
     living = alive.to(z.dtype if z.dtype == torch.float64 else torch.float32)
     counts = torch.stack([living.sum(), torch.full_like(living[0], len(z))])
     message = reduce(torch.cat([steps.total(z, living), counts]))
-    return living, message[:-2], features.floor(message[-2]), message[-1]
+    return living, message[:-2], message[-2], message[-1]
