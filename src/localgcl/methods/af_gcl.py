@@ -11,6 +11,7 @@ from localgcl.encoders import build_encoder, mlp_head
 from localgcl.graph import Graph
 from localgcl.losses.spectral import spectral_terms
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import require_two_nodes
 from localgcl.ops import sample_trees
 from localgcl.ops.neighbours import cosine_neighbours
 
@@ -71,8 +72,7 @@ class AFGCL(Method):
         return encoder + projector + pairs + 3 * 8 * options.num_seeds * tree
 
     def check(self, graph: Graph) -> None:
-        if graph.num_nodes < 2:
-            raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
+        require_two_nodes(graph, "there is nothing to contrast it with")
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, self.encoder.inputs(graph))

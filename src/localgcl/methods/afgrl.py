@@ -14,7 +14,7 @@ from localgcl.graph import Graph
 from localgcl.losses.bootstrap import found_pairs, pair_prediction
 from localgcl.losses.local import unit_rows
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import momentum, need_two_nodes
+from localgcl.methods.parts import momentum, require_two_nodes
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 
@@ -84,7 +84,7 @@ class AFGRL(Method):
         return super().memory(num_nodes, num_edges, num_features, config) + heads + pairs + chunk
 
     def check(self, graph: Graph) -> None:
-        need_two_nodes(graph)
+        require_two_nodes(graph, "its columns have no spread")
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, self.encoder.inputs(graph))

@@ -13,7 +13,7 @@ from localgcl.encoders import Inputs, build_encoder, mlp_head
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import follow, momentum, need_neighbours, need_two_nodes
+from localgcl.methods.parts import follow, momentum, require_edges, require_two_nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +80,9 @@ class BGRL(Method):
         return one if options.positives == "neighbours" else 2 * one
 
     def check(self, graph: Graph) -> None:
-        need_two_nodes(graph)
+        require_two_nodes(graph, "its columns have no spread")
         if self.options.positives == "neighbours":
-            need_neighbours(graph)
+            require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, self.encoder.inputs(graph))

@@ -13,7 +13,7 @@ from localgcl.encoders import build_encoder
 from localgcl.graph import Graph
 from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlation, view_correlation
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import need_neighbours, need_two_nodes
+from localgcl.methods.parts import require_edges, require_two_nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +58,9 @@ class CCASSG(Method):
         return passes * super().memory(num_nodes, num_edges, num_features, config) + correlations
 
     def check(self, graph: Graph) -> None:
-        need_two_nodes(graph)
+        require_two_nodes(graph, "its columns have no spread")
         if self.options.positives == "neighbours":
-            need_neighbours(graph)
+            require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, self.encoder.inputs(graph))

@@ -14,6 +14,7 @@ from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import require_two_nodes
 
 Rate = float | Tensor
 
@@ -58,7 +59,6 @@ class GRACE(Method):
     augments = True
     paper = "https://arxiv.org/abs/2006.04131"
     defaults: ClassVar[dict[str, Any]] = {
-        "scaling": "l1",
         "dim": 128,
         "hidden": 256,
         "activate_last": True,
@@ -83,8 +83,7 @@ class GRACE(Method):
         return 2 * super().memory(num_nodes, num_edges, num_features, config) + rows
 
     def check(self, graph: Graph) -> None:
-        if graph.num_nodes < 2:
-            raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
+        require_two_nodes(graph, "there is nothing to contrast it with")
 
     def prepare(self, graph: Graph) -> Batch:
         options = self.options

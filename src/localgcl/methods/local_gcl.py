@@ -14,7 +14,7 @@ from localgcl.graph import Graph
 from localgcl.losses import hard_log_sums, local_terms
 from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import require_edges
+from localgcl.methods.parts import require_edges, require_two_nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,6 @@ class LocalGCL(Method):
 
     Options = Options
     idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
-    static = True
     cost = "O(E d + N D log d) time, O(E + N) memory"
     paper = "https://arxiv.org/abs/2212.04604"
 
@@ -55,6 +54,7 @@ class LocalGCL(Method):
         self.seed = config.training.seed
         self.encoder = build_encoder(num_inputs, config.encoder)
         self.mixes = self.options.hard_negatives == "progcl-mix"
+        self.static = not self.mixes  # mixing starts part of the way
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.steps_done: Tensor
         self.step: int | None = None  # what the buffer holds, once it has been read: reading makes the host wait for a GPU
@@ -70,8 +70,7 @@ class LocalGCL(Method):
         return super().memory(num_nodes, num_edges, num_features, config) + 3 * 4 * num_edges
 
     def check(self, graph: Graph) -> None:
-        if graph.num_nodes < 2:
-            raise ValueError("the graph has one node, and there is nothing to contrast it with; give at least two")
+        require_two_nodes(graph, "there is nothing to contrast it with")
         require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:

@@ -18,19 +18,10 @@ def require_edges(graph: Graph, why: str) -> None:
         )
 
 
-def need_neighbours(graph: Graph) -> None:
-    """Raises ValueError when no two nodes are connected, so that neighbours cannot be positives."""
-    if graph.num_edges == int(graph.loops.sum()):
-        raise ValueError(
-            f"no two of the {graph.num_nodes} nodes are connected, so there are no positive pairs; "
-            "add edges, for example a k-nearest-neighbour graph of the features (scikit-learn's kneighbors_graph)"
-        )
-
-
-def need_two_nodes(graph: Graph) -> None:
-    """Raises ValueError for a graph of one node: columns of one row have no spread to normalise by."""
+def require_two_nodes(graph: Graph, why: str) -> None:
+    """Raises ValueError for a graph of one node; `why` says what the method then lacks."""
     if graph.num_nodes < 2:
-        raise ValueError("the graph has one node, and its columns have no spread; give at least two")
+        raise ValueError(f"the graph has one node, and {why}; give at least two")
 
 
 def momentum(step: int, steps: int, start: float) -> float:

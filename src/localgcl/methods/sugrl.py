@@ -13,6 +13,7 @@ from localgcl.encoders import build_encoder, drop_entries
 from localgcl.graph import Graph
 from localgcl.losses.margin import margin_terms
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.parts import require_edges
 from localgcl.ops import SparseMatrix, sample_neighbours, spmm
 from localgcl.ops.propagation import propagation
 
@@ -70,11 +71,7 @@ class SUGRL(Method):
         return encoder + 4 * num_nodes * num_features + matrix + compared
 
     def check(self, graph: Graph) -> None:
-        if graph.num_edges == int(graph.loops.sum()):
-            raise ValueError(
-                f"no two of the {graph.num_nodes} nodes are connected, so every node is its own positive; "
-                "add edges, for example a k-nearest-neighbour graph of the features"
-            )
+        require_edges(graph, "every node is its own positive")
 
     def prepare(self, graph: Graph) -> Batch:
         average = propagation(graph, self.self_loops, self.options.normalisation)
