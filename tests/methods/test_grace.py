@@ -16,10 +16,8 @@ from localgcl.training import Model, fit
 from tests.methods.block_model import accuracy, bar, shuffled
 
 NAMES = ["grace", "gca"]
-SETTINGS: dict[str, Any] = {"steps": 30, "learning_rate": 5e-3, "hidden": 32, "scaling": "raw", "activation": "relu"}
-# The block model's own bar is too low here: repulsion alone, with meaningless positives, spreads the nodes so well that
-# accuracy rises from about 76 to 85 to 94. With true positives it is 99.
-MARK = 97.0
+# Repulsion alone, with meaningless positives, spreads the nodes well at first; it takes some steps until it does harm.
+SETTINGS: dict[str, Any] = {"dim": 48, "hidden": 96, "steps": 100, "learning_rate": 1e-2, "activation": "relu"}
 SMALL: dict[str, Any] = {"dim": 8, "hidden": 16, "steps": 8, "device": "cpu", "log_every": 1, "checkpoint_every": 3}
 
 
@@ -43,14 +41,14 @@ def same(a: Model, b: Model) -> bool:
     ],
 )
 def test_learns_the_block_model(name: str, more: dict[str, Any]) -> None:
-    assert accuracy(name, **SETTINGS, **more) >= max(MARK, bar(name, **SETTINGS))
+    assert accuracy(name, **SETTINGS, **more) >= bar(name, **SETTINGS)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fails_when_one_view_is_shuffled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with shuffled(monkeypatch, "localgcl.methods.grace.two_view_terms", 1):
         result = accuracy(name, **SETTINGS)
-    assert result < MARK - 1
+    assert result < bar(name, **SETTINGS)
 
 
 @pytest.mark.parametrize("name", NAMES)
