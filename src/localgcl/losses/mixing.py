@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from localgcl.graph import Graph
 from localgcl.losses.local import check_temperature, unit_rows
+from localgcl.ops import pair_dot
 
 # Similarities at hand at any time.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
@@ -123,7 +124,7 @@ def _fit_to_pairs(z: Float[Tensor, "n d"], alive: Bool[Tensor, " n"], generator:
     count = (min(_PAIRS, n * n),)
     first = torch.randint(n, count, generator=generator, device=z.device)
     second = (first + torch.randint(1, max(2, n), count, generator=generator, device=z.device)) % n
-    return fit_beta_mixture(((z[first] * z[second]).sum(1) + 1) / 2, alive[first] & alive[second])
+    return fit_beta_mixture((pair_dot(z, first, second) + 1) / 2, alive[first] & alive[second])
 
 
 class _Mixing(NamedTuple):

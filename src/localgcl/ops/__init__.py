@@ -1,6 +1,7 @@
 """One function a mathematical operation, with its own backward where autograd's would cost memory or determinism."""
 
 from localgcl.ops.edges import edge_dot as edge_dot
+from localgcl.ops.edges import pair_dot as pair_dot
 from localgcl.ops.hadamard import hadamard as hadamard
 from localgcl.ops.negatives import exact_log_sums as exact_log_sums
 from localgcl.ops.negatives import kernel_log_sums as kernel_log_sums
