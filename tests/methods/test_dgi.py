@@ -53,7 +53,6 @@ def test_the_weights_of_the_lowest_loss_are_kept() -> None:
     assert (config.training.keep, config.training.patience, config.training.steps) == ("best", 20, 10_000)
     assert (config.encoder.layers, config.encoder.dim, config.encoder.activation) == (1, 512, "prelu")
     assert config.encoder.activate_last
-    assert config.preparation.scaling == "l1"
 
 
 def test_corruption_moves_features_and_leaves_edges() -> None:
