@@ -177,13 +177,14 @@ def tables(rows: Sequence[dict[str, str]]) -> list[str]:
         for key in dict.fromkeys((row["row"], row["graph"]) for row in rows if row["group"] == group):
             mine = [row for row in rows if row["group"] == group and (row["row"], row["graph"]) == key]
             test = [float(row["test"]) for row in mine]
-            mean, deviation = statistics.fmean(test), statistics.stdev(test) if len(test) > 1 else 0.0
+            mean, deviation = statistics.fmean(test), f" ± {statistics.stdev(test):.2f}" if len(test) > 1 else ""
             gap = mean - float(mine[0]["published"])
             seconds = statistics.median(float(row["seconds"]) for row in mine)
             memory = max(float(row["peak_mib"]) for row in mine)
             verdict = f"{gap:+.2f}" + (" (miss)" if gap < -1 else "")
-            cells = [*key, mine[0]["preset"], f"{mean:.2f} ± {deviation:.2f}", mine[0]["published"], verdict, len(mine)]
-            cells += [f"{seconds:.1f} s", f"{memory:.0f} MiB", mine[0]["hardware"], mine[0]["note"]]
+            cells = [*key, mine[0]["preset"], f"{mean:.2f}{deviation}", mine[0]["published"], verdict, len(mine)]
+            machines = ", ".join(dict.fromkeys(row["hardware"] for row in mine))
+            cells += [f"{seconds:.1f} s", f"{memory:.0f} MiB", machines, mine[0]["note"]]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return lines
 
@@ -192,8 +193,10 @@ HEAD = """# Published results, repeated
 
 Written by `python benchmarks/published.py --table` from benchmarks/results/published.csv, which holds settings, dates and
 commits. Every method runs with the settings of its own publication and is scored by the evaluator its own publication used,
-so rows do not compare with each other: evaluators differ in splits, classifiers and what is picked on validation. Where the
-same method was trained for fewer epochs than published, the note says so.
+so rows do not compare with each other: evaluators differ in splits, classifiers and what is picked on validation. Where a
+method was trained for fewer epochs than published, the note says so. A row more than a point below its publication is marked
+as a miss. Training times of the first two groups are of little use: several runs shared the card, and some rows were run on a
+CPU. Those of the last group were taken one after the other in one process, first runs with their warm-up included.
 """
 
 
