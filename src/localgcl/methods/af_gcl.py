@@ -3,7 +3,7 @@
 import dataclasses
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.config import Checked, Config, option
@@ -95,10 +95,3 @@ class AFGCL(Method):
         first = torch.full_like(nodes, len(trees)).scatter_reduce_(0, which, position, "amin")
         chosen: Tensor = nodes[first.argsort()[: self.options.pool_size]]
         return chosen
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -5,8 +5,6 @@ import dataclasses
 from typing import Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from localgcl.config import Checked, Config, option
 from localgcl.encoders import build_encoder, mlp_head
@@ -112,10 +110,3 @@ class AFGRL(Method):
         for index, (target, online) in enumerate(tensors):
             tick = step * len(tensors) + index if self.options.momentum_schedule == "released" else step
             target.lerp_(online, 1 - momentum(tick, self.steps, self.options.target_momentum))
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from localgcl.config import Config
-from localgcl.encoders import Inputs, encoder_memory
+from localgcl.encoders import GCN, MLP, Inputs, encoder_memory
 from localgcl.graph import Graph
 
 Terms = dict[str, Tensor]
@@ -44,6 +44,9 @@ class Method(nn.Module, abc.ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     """The method's own defaults for shared options (encoder, training, preparation), by name; what a user gives counts more."""
 
+    encoder: GCN | MLP
+    """What maps features to embeddings; a method without one gives `embed` and `settle` of its own."""
+
     @abc.abstractmethod
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__()
@@ -67,9 +70,10 @@ class Method(nn.Module, abc.ABC):
     @abc.abstractmethod
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms: ...
 
-    @abc.abstractmethod
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        """Embeddings of the nodes of a prepared graph, seen in training or not."""
+        """Embeddings of the nodes of a prepared graph, seen in training or not; here the encoder's output."""
+        result: Tensor = self.encoder(batch.inputs)
+        return result
 
     def watch(self, values: dict[str, Any]) -> None:
         """Raises ValueError when the logged terms show that training cannot be trusted."""
@@ -78,4 +82,5 @@ class Method(nn.Module, abc.ABC):
         """Called after each optimiser step."""
 
     def settle(self, batch: Batch) -> None:
-        """Called once after training, before embeddings are read."""
+        """Called once after training, before embeddings are read: the encoder re-estimates what it averages."""
+        self.encoder.settle(batch.inputs)

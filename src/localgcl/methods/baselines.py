@@ -35,13 +35,6 @@ class RandomInit(Method):
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         raise NotImplementedError("random-init is not trained")
 
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)
-
 
 class RawFeatures(Method):
     """The node features themselves."""
@@ -67,3 +60,6 @@ class RawFeatures(Method):
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         return batch.graph.x.to_dense()
+
+    def settle(self, batch: Batch) -> None:
+        """There is nothing to settle."""

@@ -108,10 +108,3 @@ class BGRL(Method):
 
     def after_step(self, step: int) -> None:
         follow(self.target, self.encoder, momentum(step, self.steps, self.options.target_momentum))
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -80,10 +80,3 @@ class CCASSG(Method):
         view = mask_features(dropped, self.options.mask_features, generator)
         result: Tensor = self.encoder(self.encoder.inputs(view, constant=False), generator)
         return result
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -1,8 +1,6 @@
 """DGI: tell the nodes of the graph from nodes whose features were shuffled, by a summary of the whole graph."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from localgcl.augment import shuffle_features
 from localgcl.config import Config
@@ -63,10 +61,3 @@ class DGI(Method):
         corrupted = self.encoder.inputs(shuffled, constant=False, like=batch.inputs)
         h = self.encoder(batch.inputs, generator)
         return {"loss": dgi_loss(h, self.encoder(corrupted, generator), self.score)}
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -123,13 +123,6 @@ class GMI(Method):
         loss = options.feature_weight * features + options.neighbour_weight * neighbours + options.edge_weight * edges
         return {"loss": loss, "features": features, "neighbours": neighbours, "edges": edges}
 
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)
-
 
 def _means(graph: Graph) -> SparseMatrix:
     """Row i averages over N(i); zero for a node without neighbours."""

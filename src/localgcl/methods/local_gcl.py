@@ -125,10 +125,3 @@ class LocalGCL(Method):
     def watch(self, values: dict[str, Any]) -> None:
         if values["clamped"] > self.options.max_clamped:
             raise ValueError(clamp_message(values["clamped"], self.options.temperature))
-
-    def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        result: Tensor = self.encoder(batch.inputs)
-        return result
-
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)

@@ -110,9 +110,6 @@ class SUGRL(Method):
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         return torch.nn.functional.normalize(self.average(batch, self.encoder(batch.inputs)))
 
-    def settle(self, batch: Batch) -> None:
-        self.encoder.settle(batch.inputs)
-
 
 def _permutation(n: int, device: torch.device, generator: torch.Generator) -> Int[Tensor, " n"]:
     return torch.randperm(n, generator=generator, device=device)
