@@ -1,17 +1,14 @@
 """The table of measurements: one CSV file to which rows are appended, each with all one needs to judge it."""
 
-import csv
-import fcntl
-import io
 import os
 import platform
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from localgcl.atomic import append_rows, read_rows
 from localgcl.bench.measure import Measurement
 from localgcl.bench.setups import Cell
 from localgcl.training.environment import describe
@@ -69,32 +66,15 @@ def row(benchmark: str, provider: str, cell: Cell, result: Measurement, surround
 
 
 def append(path: Path, rows: Sequence[Row]) -> None:
-    """Adds rows, all in one write under a lock, so that processes that share the file lose none of each other's."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", newline="") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-        file.seek(0)
-        header = file.readline()
-        if header:
-            _check_header(path, header.rstrip("\r\n").split(","))
-        else:
-            writer.writeheader()
-        writer.writerows(rows)
-        file.write(text.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
+    """Adds rows; processes may share the file."""
+    append_rows(path, FIELDS, rows)
 
 
 def read(path: Path) -> list[Row]:
     """All rows, oldest first."""
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there; measure first, for example: localgcl bench negative-term --out {path}")
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        _check_header(path, reader.fieldnames or ())
-        return list(reader)
+    return read_rows(path, FIELDS)
 
 
 def newest(rows: Iterable[Row]) -> list[Row]:
@@ -107,11 +87,6 @@ def hardware(row: Row) -> str:
     if row["device"] != "cpu":
         return row["device"]
     return f"{row['processor']}, {row['threads']} thread{'s' * (row['threads'] != '1')}"
-
-
-def _check_header(path: Path, names: Sequence[Any]) -> None:
-    if tuple(names) != FIELDS:
-        raise ValueError(f"{path} has other columns than these rows; write to another file (--out). It has: {','.join(names)}")
 
 
 def _version(package: str) -> str:
