@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
-_NUMBER = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?%?|OOM|-|–|")
+_NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?%?|OOM|-|")
 _SPECIALS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -16,13 +16,13 @@ _SPECIALS = {
     ">": "$>$",
     "|": r"\textbar{}",
     "±": r"$\pm$",
-    "−": "$-$",
-    "×": r"$\times$",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "√": r"$\surd$",
     "²": "$^2$",
-    "–": "--",
+    "\N{EN DASH}": "--",
     "φ": r"$\phi$",
     "τ": r"$\tau$",
     "λ": r"$\lambda$",
@@ -125,7 +125,8 @@ def _numeric(table: Table) -> list[bool]:
 
 
 def _pipes(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', r'\|') for cell in cells)} |"
+    escaped = (cell.replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def _tex(cell: str) -> str:
