@@ -1,0 +1,147 @@
+"""A cell: one method with all its settings, one graph, one seed. The unit that is run, stored, resumed and cited."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import shutil
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from localgcl.comparison import splits_of
+from localgcl.config import Config
+from localgcl.datasets import load
+from localgcl.devices import choose_device
+from localgcl.evaluation import evaluate
+from localgcl.graph import Graph
+from localgcl.methods import configure
+from localgcl.training import Model, fit
+from localgcl.training.environment import describe
+
+# What changes where and how a run is carried out, but not what comes out of it beyond rounding.
+_CIRCUMSTANCES = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
+# A shorter training is sooner run again than written down along the way.
+_LONG = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What to run.
+
+    Args:
+        config: Method and settings; its seed and device do not count.
+        graph: A name from `localgcl datasets`.
+        seed: Of the initial weights, all that is drawn in training, and the split where the graph brings none.
+        timed: Train a few steps before the clock starts, so that compiling is not counted.
+        protocol: The evaluator.
+    """
+
+    config: Config
+    graph: str
+    seed: int
+    timed: bool = False
+    protocol: str = "linear"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting that decides the result, defaults included."""
+        return {name: value for name, value in self.config.flat().items() if name not in _CIRCUMSTANCES}
+
+    @property
+    def recipe(self) -> str:
+        """Twelve digits that stand for all but the seed: two cells with the same ones differ in nothing else."""
+        what = [self.config.method, self.graph, self.settings, self.protocol, self.timed]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.recipe, self.seed
+
+
+def make_cell(method: str, graph: str, settings: Mapping[str, Any], seed: int, *, timed: bool = False) -> Cell:
+    """A cell from flat settings; what is not named is the method's default."""
+    return Cell(configure(method, settings), graph, seed, timed)
+
+
+def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1) -> dict[str, Any]:
+    """Trains, embeds, scores: the row for results.csv.
+
+    A long training is written to a folder under `runs` and goes on from there after an interruption; the folder is removed
+    when its result is known. A training that does not fit the GPU is a result, too: "out of memory".
+
+    Args:
+        cell: What to run.
+        device: Where.
+        runs: Where unfinished trainings are kept.
+        commit: To record, where git knows none.
+        jobs: How many cells run at once: with more than one, times say little.
+    """
+    graph = _graph(cell.graph)
+    place = choose_device(device)
+    long = cell.config.training.steps >= _LONG
+    every = {"log_every": max(1, cell.config.training.steps // 20), "checkpoint_every": 1000 if long else 0}
+    config = cell.config.replace(seed=cell.seed, device=device, **every)
+    row = _circumstances(cell, place, commit, jobs)
+    try:
+        if cell.timed:
+            fit(graph, config.replace(steps=3, warmup=0))
+        if place.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        folder = runs / f"{cell.recipe}-{cell.seed}" if long else None
+        model = fit(graph, config, folder=folder, resume=folder is not None and folder.exists())
+        row |= _costs(model, place)
+        scores = evaluate(
+            model.embed(graph),
+            graph,
+            splits_of(graph, 1, cell.seed),
+            protocol=cell.protocol,
+            seed=cell.seed,
+            device=device,
+        )
+    except torch.cuda.OutOfMemoryError:
+        total = torch.cuda.get_device_properties(place).total_memory
+        return row | {"outcome": f"out of memory ({total / 2**30:.0f} GiB)"}
+    if folder is not None:
+        shutil.rmtree(folder)
+    validation = [value for value in scores.validation if value is not None]
+    return row | {
+        "outcome": "ok",
+        "test": round(scores.mean, 3),
+        "validation": round(statistics.fmean(validation), 3),
+        "test_by_split": json.dumps([round(value, 3) for value in scores.values]),
+    }
+
+
+def _costs(model: Model, device: torch.device) -> dict[str, Any]:
+    """Seconds in the training loop, steps, and what the allocator gave out at most; the last on a GPU only."""
+    peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else None
+    seconds = model.history[-1]["seconds"] if model.history else 0.0
+    return {"seconds": round(seconds, 3), "steps": model.step, "peak_mib": "" if peak is None else round(peak)}
+
+
+def _circumstances(cell: Cell, device: torch.device, commit: str | None, jobs: int) -> dict[str, Any]:
+    made = describe()
+    return {
+        "recipe": cell.recipe,
+        "method": cell.config.method,
+        "graph": cell.graph,
+        "seed": cell.seed,
+        "settings": json.dumps(cell.settings, sort_keys=True),
+        "protocol": cell.protocol,
+        "timed": cell.timed,
+        "jobs": jobs,
+        "date": made["date"],
+        "commit": commit or made["commit"] or "",
+        "hardware": made["gpu"] if device.type == "cuda" else f"{made['processor']}, {made['threads']} threads",
+        "torch": made["packages"]["torch"],
+    }
+
+
+@functools.lru_cache(maxsize=2)
+def _graph(name: str) -> Graph:
+    return load(name)
