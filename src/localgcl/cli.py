@@ -7,16 +7,16 @@ torch takes seconds to import, so each command imports what it needs when it run
 """
 
 import argparse
-import dataclasses
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localgcl._version import __version__
-from localgcl.config import EncoderOptions, LocalGCLWarning, Preparation, TrainingOptions, choices
+from localgcl.config import EncoderOptions, LocalGCLWarning, Preparation, TrainingOptions
+from localgcl.parsers import add_options, add_source, command_parser, early_method
 
 if TYPE_CHECKING:
     from localgcl.evaluation import Scores
@@ -84,26 +84,27 @@ def _one_line_warning(message: Warning | str, category: type[Warning], *_: Any, 
 
 def train(arguments: list[str]) -> None:
     """localgcl train"""
-    method = _early_method(arguments)
+    method = early_method(arguments)
     from localgcl.methods import METHODS, find_method
 
     kind = find_method(method)
-    parser = _parser(
+    parser = command_parser(
         "train",
         "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "
         "chosen from the graph's statistics.",
     )
-    _add_source(parser)
+    add_source(parser)
     parser.add_argument("--method", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
+    parser.add_argument("--recipe", metavar="FILE", help="settings from a recipe file, such as localgcl tune writes")
     parser.add_argument("--out", metavar="DIR", help="run folder to write (default: runs/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out after an interruption")
     parser.add_argument("--warm-start", metavar="RUN", help="start from the weights of another run")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
     for title, group in groups.items():
-        _add_options(parser, title, group, kind.defaults)
+        add_options(parser, title, group, kind.defaults)
     given = vars(parser.parse_args(arguments))
-    shared = ("dataset", "edges", "features", "labels", "method", "out", "resume", "warm_start", "quiet")
+    shared = ("dataset", "edges", "features", "labels", "method", "recipe", "out", "resume", "warm_start", "quiet")
     settings = {name: value for name, value in given.items() if name not in (*shared, "debug")}
     _train(settings=settings, **{name: given[name] for name in shared})
 
@@ -115,6 +116,7 @@ def _train(
     features: str | None,
     labels: str | None,
     method: str | None,
+    recipe: str | None,
     out: str | None,
     resume: bool,
     warm_start: str | None,
@@ -128,7 +130,7 @@ def _train(
     from localgcl.datasets.source import Source
     from localgcl.devices import choose_device
     from localgcl.methods import configure, find_method
-    from localgcl.recipes import settings_for
+    from localgcl.recipes import Chosen, read_recipe, settings_for
     from localgcl.training import RunFolder, fit
 
     say: Callable[[str], None] = (lambda _: None) if quiet else print
@@ -145,7 +147,10 @@ def _train(
         config, graph = run.config, source.read()
     else:
         graph, method = source.read(), method or "local-gcl"
-        chosen = settings_for(method, graph, source.dataset, find_method(method).defaults)
+        if recipe is not None:
+            chosen = Chosen(read_recipe(recipe, source.name), {"recipe": f"the recipe in {recipe}"})
+        else:
+            chosen = settings_for(method, graph, source.dataset, find_method(method).defaults)
         config = configure(method, {**chosen.values, **settings})
         say(repr(graph))
         say(chosen.explain(settings))
@@ -171,7 +176,7 @@ def _train(
 
 def embed(arguments: list[str]) -> None:
     """localgcl embed"""
-    parser = _parser("embed", "Embed the nodes of a graph with a trained run. Nodes and edges may be new to it.")
+    parser = command_parser("embed", "Embed the nodes of a graph with a trained run. Nodes and edges may be new to it.")
     parser.add_argument("run", metavar="RUN", help="run folder of localgcl train")
     parser.add_argument("graph", nargs="?", metavar="GRAPH", help="data set or edge file (default: the graph of the run)")
     parser.add_argument("--features", metavar="F", help="feature file that goes with an edge file")
@@ -201,7 +206,7 @@ def embed(arguments: list[str]) -> None:
 
 def evaluate(arguments: list[str]) -> None:
     """localgcl evaluate"""
-    parser = _parser(
+    parser = command_parser(
         "evaluate",
         "Score embeddings: a linear classifier on top, its settings picked on validation nodes. For a run folder the untrained "
         "encoder and the raw features are scored beside it. Several run folders (one a seed) are averaged.",
@@ -259,7 +264,7 @@ def _print_scores(rows: "dict[str, Scores]") -> None:
 
 def datasets(arguments: list[str]) -> None:
     """localgcl datasets"""
-    _parser("datasets", "The graphs that can be named, and whether their files are here.").parse_args(arguments)
+    command_parser("datasets", "The graphs that can be named, and whether their files are here.").parse_args(arguments)
     from localgcl.datasets.catalogue import CATALOGUE
 
     print(
@@ -274,7 +279,9 @@ def datasets(arguments: list[str]) -> None:
 
 def methods(arguments: list[str]) -> None:
     """localgcl methods"""
-    parser = _parser("methods", "The methods that can be named with --method, and what a step costs on a graph of your size.")
+    parser = command_parser(
+        "methods", "The methods that can be named with --method, and what a step costs on a graph of your size."
+    )
     sizes = (  # of ogbn-arxiv
         ("nodes", 169_343, "number of nodes"),
         ("edges", 2_315_598, "number of edges, both directions counted"),
@@ -294,9 +301,25 @@ def methods(arguments: list[str]) -> None:
     print(f"(memory: estimated for {size})")
 
 
+def tune(arguments: list[str]) -> None:
+    """localgcl tune"""
+    method = early_method(arguments)
+    parser = command_parser(
+        "tune",
+        "Search settings by accuracy on validation nodes; the labels of test nodes are hidden. Repeat the command to go on "
+        "after an interruption. Options of localgcl train that are given here stay as given.",
+    )
+    from localgcl.search.command import add_tune_options, carry_out
+
+    add_tune_options(parser, method)
+    carry_out(parser.parse_args(arguments), print)
+
+
 def bench(arguments: list[str]) -> None:
     """localgcl bench"""
-    parser = _parser("bench", "Measure time and memory of the library's parts beside plain PyTorch; rows go to one table.")
+    parser = command_parser(
+        "bench", "Measure time and memory of the library's parts beside plain PyTorch; rows go to one table."
+    )
     from localgcl.bench.command import add_options
     from localgcl.bench.command import bench as carry_out
 
@@ -308,51 +331,11 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "train": (train, "learn embeddings from a graph"),
     "embed": (embed, "write the embeddings of a graph, also of new nodes"),
     "evaluate": (evaluate, "score embeddings with labels"),
+    "tune": (tune, "search settings on validation nodes"),
     "datasets": (datasets, "list the graphs that can be named"),
     "methods": (methods, "list the methods"),
     "bench": (bench, "measure speed and memory"),
 }
-
-
-# parsers from dataclasses
-
-
-def _parser(command: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"localgcl {command}", description=description, allow_abbrev=False)
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return parser
-
-
-def _early_method(arguments: list[str]) -> str:
-    """The method decides which options exist, so it is read first."""
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--method", default="local-gcl")
-    method: str = early.parse_known_args(arguments)[0].method
-    return method
-
-
-def _add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", nargs="?", metavar="DATASET", help="a name from localgcl datasets; or give your own files:")
-    parser.add_argument("--edges", metavar="F", help="edge file with columns source,target (csv, tsv, parquet, npy, npz)")
-    parser.add_argument(
-        "--features", metavar="F", help="feature file, first column the node id (without it: structural features)"
-    )
-    parser.add_argument("--labels", metavar="F", help="label file, first column the node id; used by evaluate only")
-
-
-def _add_options(parser: argparse.ArgumentParser, title: str, group: type, defaults: Mapping[str, Any]) -> None:
-    """One option a field, with the method's own default where it has one. Options not given are left to recipes to fill."""
-    section = parser.add_argument_group(f"{title} options")
-    for field in dataclasses.fields(group):
-        flag, kind, text = f"--{field.name.replace('_', '-')}", field.type, field.metadata["help"]
-        text = f"{text} (default: {defaults.get(field.name, field.default)})".replace("%", "%%")
-        if kind is bool:
-            section.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
-        elif choices(kind):
-            section.add_argument(flag, choices=choices(kind), default=argparse.SUPPRESS, help=text)
-        else:
-            assert isinstance(kind, type)
-            section.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=kind.__name__.upper(), help=text)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from localgcl.datasets.images import digits as digits
     from localgcl.datasets.loading import load as load
     from localgcl.datasets.splits import few_label_splits as few_label_splits
+    from localgcl.datasets.splits import hide_test_labels as hide_test_labels
     from localgcl.datasets.splits import random_splits as random_splits
     from localgcl.datasets.synthetic import sbm as sbm
 
@@ -27,6 +28,7 @@ _HOME = {
     "sbm": "localgcl.datasets.synthetic",
     "random_splits": "localgcl.datasets.splits",
     "few_label_splits": "localgcl.datasets.splits",
+    "hide_test_labels": "localgcl.datasets.splits",
 }
 
 __all__ = [*_HOME]

@@ -1,10 +1,13 @@
 """Train/validation/test divisions for graphs that come without any."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.graph import Graph, Split
+from localgcl.validity import check_splits
 
 
 def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:
@@ -70,6 +73,19 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
         test = torch.cat([nodes[2 * per_class :] for nodes in of_class])
         splits.append(_sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
     return splits
+
+
+def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
+    """The graph with label -1 on every node that no split trains or validates on: what a search for settings may see."""
+    y = _labels(graph)
+    if not splits:
+        raise ValueError("the list of splits is empty, so every label would be hidden; pass at least one")
+    check_splits(tuple(splits), graph.num_nodes)
+    seen = torch.zeros_like(y, dtype=torch.bool)
+    for split in splits:
+        for nodes in (split.train, split.val):
+            seen[nodes.cpu()] = True
+    return graph.derived(y=torch.where(seen, y, -1).to(graph.device))
 
 
 def _labels(graph: Graph) -> Int[Tensor, " n"]:

@@ -1,4 +1,4 @@
-"""evaluate: embeddings and labels in, scores out."""
+"""evaluate and validate: embeddings and labels in, scores out."""
 
 import dataclasses
 import typing
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from localgcl.config import check, suggestion
-from localgcl.datasets import random_splits
+from localgcl.datasets import hide_test_labels, random_splits
 from localgcl.devices import choose_device
 from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores
-from localgcl.evaluation.task import Outcome, Probe, Task
+from localgcl.evaluation.task import Matrix, Outcome, Probe, Task
 from localgcl.graph import Graph, Split
 
 
@@ -54,14 +54,12 @@ def evaluate(
         (100.0,)
     """
     probe = _probe(protocol, settings)
-    x, graph = read_embeddings(z), read_graph(graph_or_labels)
-    if x.shape[0] != graph.num_nodes:
-        raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
+    x, graph = _read(z, graph_or_labels)
     assert graph.y is not None  # read_graph has seen to it
     y, classes = read_classes(graph.y, learnt=probe.uses_splits)
     if probe.uses_splits:
         tasks = read_tasks(x, y, classes, _splits(graph, splits), validates=probe.validates)
-        over = _count(len(tasks), "split") + (f" of {_count(probe.runs, 'start')}" if probe.runs > 1 else "")
+        over = _over(probe, tasks)
     elif splits is not None:
         raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits out")
     else:
@@ -70,9 +68,73 @@ def evaluate(
     return _scores(probe, tasks, over, seed, choose_device(str(device)))
 
 
+def validate(
+    z: Any,
+    graph_or_labels: Any,
+    splits: Sequence[Split] | None = None,
+    *,
+    protocol: str = "linear",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    **settings: Any,
+) -> Scores:
+    """As `evaluate`, but on the validation nodes: what settings may be picked by.
+
+    The labels of test nodes are not looked at, and may all be -1 (`localgcl.datasets.hide_test_labels`). The classifier's
+    own settings are picked on the same nodes, so the values are a little too high, for all embeddings alike.
+
+    Args:
+        z: One row per node, as for `evaluate`.
+        graph_or_labels: A graph with labels, or one integer per node.
+        splits: Which nodes to learn and validate on; when not given as for `evaluate`.
+        protocol: A name of `PRESETS` that picks on validation nodes, such as "linear", "sklearn" or "knn".
+        seed: Decides the classifier's initial weights, as for `evaluate`.
+        device: Where "linear" and "knn" compute.
+        **settings: Fields of the protocol to change.
+
+    Returns:
+        One validation score per split (and repeat), in percent.
+
+    Example:
+        >>> z = np.repeat(np.eye(2), 10, axis=0)
+        >>> split = Split(torch.arange(0, 20, 4), torch.arange(1, 20, 4), torch.arange(2, 20, 4))
+        >>> hidden = torch.full((20,), -1).scatter(0, torch.cat([split.train, split.val]), torch.tensor([0, 0, 0, 1, 1] * 2))
+        >>> validate(z, hidden, [split]).values
+        (100.0,)
+    """
+    probe = validating_probe(protocol, settings)
+    x, graph = _read(z, graph_or_labels)
+    splits = _splits(graph, splits)
+    known = hide_test_labels(graph, splits).y
+    assert known is not None  # read_graph has seen to it
+    y, classes = read_classes(known, learnt=False)
+    tasks = read_tasks(x, y, classes, splits, validates=True, tests=False)
+    scores = _scores(probe, tasks, _over(probe, tasks), seed, choose_device(str(device)))
+    return dataclasses.replace(scores, metric=f"validation {scores.metric}")
+
+
+def validating_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
+    """The protocol with some fields changed, if it picks on validation nodes; ValueError if it does not."""
+    probe = _probe(protocol, settings)
+    if not (probe.uses_splits and probe.validates):
+        choices = ", ".join(name for name, preset in PRESETS.items() if preset.uses_splits and preset.validates)
+        raise ValueError(
+            f"protocol {protocol!r} picks nothing on validation nodes, so it cannot validate; choose one of {choices}"
+        )
+    return probe
+
+
 def raw_features(graph: Graph) -> Tensor:
     """The baseline every embedding must beat: the node features themselves, sparse where the graph's are."""
     return graph.x
+
+
+def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
+    """Embeddings and a labelled graph of as many nodes."""
+    x, graph = read_embeddings(z), read_graph(graph_or_labels)
+    if x.shape[0] != graph.num_nodes:
+        raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
+    return x, graph
 
 
 def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device) -> Scores:
@@ -131,6 +193,10 @@ def _splits(graph: Graph, splits: Sequence[Split] | None) -> Sequence[Split]:
 def _seed(seed: int, split: int, repeat: int) -> int:
     """Unrelated streams for neighbouring seeds, splits and repeats."""
     return int(np.random.SeedSequence([seed, split, repeat]).generate_state(1)[0])
+
+
+def _over(probe: Probe, tasks: list[Task]) -> str:
+    return _count(len(tasks), "split") + (f" of {_count(probe.runs, 'start')}" if probe.runs > 1 else "")
 
 
 def _count(number: int, thing: str) -> str:

@@ -76,25 +76,26 @@ def read_classes(y: Int[Tensor, " n"], *, learnt: bool) -> tuple[Int[Tensor, " n
 
 
 def read_tasks(
-    x: Matrix, y: Int[Tensor, " n"], classes: Int[Tensor, " c"], splits: Sequence[Split], *, validates: bool
+    x: Matrix, y: Int[Tensor, " n"], classes: Int[Tensor, " c"], splits: Sequence[Split], *, validates: bool, tests: bool = True
 ) -> list[Task]:
-    """One task per split, without the nodes whose label is unknown."""
+    """One task per split, without the nodes whose label is unknown; without `tests` validation nodes stand in for test ones."""
     if not splits:
         raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
-    tasks = [_task(x, y, len(classes), split, validates=validates) for split in splits]
+    tasks = [_task(x, y, len(classes), split, validates=validates, tests=tests) for split in splits]
     missed = [(task.name, lost) for task in tasks if (lost := _untaught(task))]
     if missed:
         name, lost = missed[0]
         others = f" (and {len(missed) - 1} more splits)" if len(missed) > 1 else ""
         warnings.warn(
-            f"split {name!r}{others} has no training node of class {int(classes[lost[0]])}: its test nodes cannot be got right",
+            f"split {name!r}{others} has no training node of class {int(classes[lost[0]])}: "
+            f"its {'test' if tests else 'validation'} nodes cannot be got right",
             LocalGCLWarning,
             stacklevel=3,
         )
     return tasks
 
 
-def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, validates: bool) -> Task:
+def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, validates: bool, tests: bool) -> Task:
     split = split.to("cpu")
     everything = torch.cat([split.train, split.val, split.test])
     if everything.numel() and (int(everything.min()) < 0 or int(everything.max()) >= len(y)):
@@ -103,11 +104,11 @@ def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, va
     if everything.unique().numel() != everything.numel():
         raise ValueError(f"split {split.name!r} has a node twice within train, val and test; make them disjoint")
     train, val, test = (nodes[y[nodes] >= 0] for nodes in (split.train, split.val, split.test))
-    needed = {"training": train, "test": test} | ({"validation": val} if validates else {})
+    needed = {"training": train} | ({"test": test} if tests else {}) | ({"validation": val} if validates else {})
     for role, nodes in needed.items():
         if not len(nodes):
             raise ValueError(f"split {split.name!r} has no labelled {role} nodes; give it at least one")
-    return Task(x, y, num_classes, train, val, test, split.name)
+    return Task(x, y, num_classes, train, val, test if tests else val, split.name)
 
 
 def _untaught(task: Task) -> list[int]:

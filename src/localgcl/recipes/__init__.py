@@ -1,6 +1,7 @@
 """Recipes: settings by method and data set, one TOML file a method and one table a data set; and defaults for other graphs."""
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Collection
 from importlib import resources
@@ -8,6 +9,7 @@ from typing import Any
 
 import torch
 
+from localgcl.config import read_toml
 from localgcl.graph import Graph
 
 Settings = dict[str, Any]
@@ -35,6 +37,19 @@ def recipes(method: str) -> dict[str, Settings]:
 def recipe(method: str, dataset: str) -> Settings | None:
     """The settings with which `localgcl train DATASET --method METHOD` starts; None when nobody has written any."""
     return recipes(method).get(dataset)
+
+
+def read_recipe(path: str | os.PathLike[str], dataset: str) -> Settings:
+    """The table of `dataset` in a recipe file, or the only one."""
+    tables = read_toml(path)
+    if dataset not in tables and len(tables) == 1:
+        dataset = next(iter(tables))
+    found = tables.get(dataset)
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"{path} has no table [{dataset}]; a recipe is a table of settings by data set, as localgcl tune writes"
+        )
+    return found
 
 
 def settings_for(method: str, graph: Graph, dataset: str | None = None, own: Collection[str] = ()) -> Chosen:
