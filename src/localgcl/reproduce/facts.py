@@ -51,8 +51,8 @@ def datasets_table(graphs: Mapping[str, Graph]) -> Table:
             'stored, each direction by itself; "undirected" is without self-loops and with both directions of every edge, '
             "which is what methods see by default. Isolated nodes have no edge but loops. φ is edge homophily of the edges as "
             "loaded. The paper's edge counts of Computers, Photo, CS and Physics are twice the entries of the published files: "
-            "the reverse of every entry was added, repeats and all; those of CiteSeer and PubMed count self-loops. Its features "
-            "of Physics and Actor are slips, and so are, it seems, its edges of Actor and arXiv."
+            "the reverse of every entry was added, repeats and all; those of CiteSeer and PubMed count self-loops. Its "
+            "features of Physics and Actor are slips, and so are, it seems, its edges of Actor and arXiv."
         ),
         columns=["graph", "nodes", "edges", "edges, undirected", "isolated", "classes", "features", "φ"],
         rows=rows,

@@ -17,7 +17,7 @@ Points = dict[float, list[tuple[float, float]]]
 """Of one line: by x or by length of training, the (x, accuracy) of each seed."""
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers, without yellow, which white swallows.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = "osD^vPX"
 SYMBOLS = {"dim": "d", "num_features": "D"}
 
@@ -33,7 +33,8 @@ def scale(rows: Sequence[Row], path: Path) -> None:
             one point; without one, each row is a point.
         path: Where to write; SVG, or PNG by its suffix.
     """
-    quantity = "test" if all(_given(row, "test") for row in rows) else "validation"
+    scored = [row for row in rows if _given(row, "test") or _given(row, "validation")]
+    quantity = "test" if all(_given(row, "test") for row in scored) else "validation"
     lines: dict[str, Points] = {}
     for number, row in enumerate(_complete(rows, ("row", "seconds", quantity))):
         point = float(row["value"]) if _given(row, "value") else float(number)
@@ -148,7 +149,8 @@ def _labels_at_the_end(axes: "Axes", ends: Mapping[str, tuple[float, float, str]
             (1.03, y),
             textcoords=axes.get_yaxis_transform(),
             verticalalignment="center",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "alpha": 0.6, "shrinkA": 1, "shrinkB": 3},
+            # Dotted, or it would pass for a line that stays level.
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 3},
         )
 
 
