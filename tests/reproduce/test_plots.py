@@ -75,8 +75,9 @@ def test_scale_takes_validation_where_there_is_no_test(tmp_path: Path, drawn: li
     assert line.lines[0].get_color() != plots.COLOURS[0]  # that one is local-gcl's
 
 
-def test_labels_keep_their_distance_and_stay_inside(tmp_path: Path, drawn: list[Axes]) -> None:
-    rows = [timed(f"method {place}", steps, steps, 70 + place / 100 + steps) for place in range(9) for steps in (1, 2)]
+@pytest.mark.parametrize("slope", [1, -1])  # names crowd at the top, or at the bottom
+def test_labels_keep_their_distance_and_stay_inside(tmp_path: Path, drawn: list[Axes], slope: int) -> None:
+    rows = [timed(f"method {place}", steps, steps, 70 + place / 100 + slope * steps) for place in range(9) for steps in (1, 2)]
     plots.scale(rows, tmp_path / "scale.png")
     ((axes,),) = drawn
     heights = sorted(text.xyann[1] for text in axes.texts)
