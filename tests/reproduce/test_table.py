@@ -30,7 +30,7 @@ def test_latex() -> None:
         r"\begin{table}",
         r"  \centering",
         r"  \caption{Accuracy\_1. 5\% of A \& B, d = 2\textasciicircum{}k; \textbf{best} in bold}",
-        r"  \label{tbl-table-x}",
+        r"  \label{table-x}",
         r"  \begin{tabular}{lrl}",
         r"    \toprule",
         r"    row & cora & note \\",

@@ -68,7 +68,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    r"""A `table` environment with a booktabs `tabular`, caption (title and caption) and label `tbl-NAME`."""
+    r"""A `table` environment with a booktabs `tabular`, caption (title and caption) and its name for label."""
     alignment = "".join("r" if right else "l" for right in _numeric(table))
     body = [" & ".join(map(_tex, row)) + r" \\" for row in [table.columns, *table.rows]]
     return "\n".join(
@@ -77,7 +77,7 @@ def latex(table: Table) -> str:
             r"\begin{table}",
             r"  \centering",
             rf"  \caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
-            rf"  \label{{tbl-{table.name}}}",
+            rf"  \label{{{table.name}}}",
             rf"  \begin{{tabular}}{{{alignment}}}",
             r"    \toprule",
             f"    {body[0]}",
