@@ -8,7 +8,8 @@ import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation import evaluate
-from localgcl.evaluation.linear import LinearProbe, _leader, initial_weights
+from localgcl.evaluation.linear import LinearProbe, initial_weights
+from localgcl.evaluation.race import leader
 from localgcl.evaluation.task import Task
 from localgcl.graph import Split
 from tests.evaluation.toys import clouds, thirds
@@ -180,10 +181,10 @@ def test_the_leader_has_most_right_answers_then_the_lowest_loss() -> None:
     y = torch.zeros(2, dtype=torch.int64)
     # Of two nodes: head 0 is sure of one and narrowly misses the other, heads 1 and 2 are right twice.
     logits = torch.tensor([[sure, unsure, sure], [wrong, unsure, unsure]]).squeeze(2)
-    head, right, loss = _leader(logits, y)
-    assert (head, right) == (2, 2.0)
+    head, right, loss = leader(logits, y)
+    assert (int(head), int(right)) == (2, 2)
     assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(logits[:, 2], y)))
-    assert _leader(logits[:, :2], y)[0] == 1  # although its loss is higher
+    assert leader(logits[:, :2], y)[0] == 1  # although its loss is higher
 
 
 def test_initial_weights_have_their_law() -> None:

@@ -9,7 +9,6 @@ $w \leftarrow w - \frac{\eta}{1 - \beta_1^t} m / (\sqrt{v} / \sqrt{1 - \beta_2^t
 """
 
 import dataclasses
-import math
 
 import torch
 from jaxtyping import Float
@@ -20,25 +19,30 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # torch's defaults, which every protoc
 
 @dataclasses.dataclass(eq=False)
 class BatchedAdam:
-    """Weights of shape (d, k) with one learning rate and weight decay per column; `step` changes them in place."""
+    r"""Weights of shape (d, k) with one learning rate and weight decay per column; `step` changes them in place.
+
+    The factors that depend on the time t are made beforehand, $\eta / (1 - \beta_1^t)$ in `rates` and
+    $\sqrt{1 - \beta_2^t}$ in `roots`, and handed to `step`: so a step is the same operations at any time and can be recorded.
+    """
 
     weights: Float[Tensor, "d k"]
     learning_rate: Float[Tensor, " k"]
     weight_decay: Float[Tensor, " k"]
+    steps: int
 
     def __post_init__(self) -> None:
         self._mean = torch.zeros_like(self.weights)
         self._square = torch.zeros_like(self.weights)
         self._update = torch.empty_like(self.weights)
-        self._time = 0
+        time = torch.arange(1, self.steps + 1, dtype=torch.float64, device=self.weights.device)
+        self.rates = (self.learning_rate.double() / (1 - BETA1**time)[:, None]).to(self.weights.dtype)
+        self.roots = (1 - BETA2**time).sqrt().to(self.weights.dtype)
 
-    def step(self, gradient: Float[Tensor, "d k"]) -> None:
-        """One update; `gradient` is overwritten."""
-        self._time += 1
-        first, second = 1 - BETA1**self._time, 1 - BETA2**self._time
+    def step(self, gradient: Float[Tensor, "d k"], rate: Float[Tensor, " k"], root: Float[Tensor, ""]) -> None:
+        """One update with a row of `rates` and an entry of `roots`; `gradient` is overwritten."""
         gradient.addcmul_(self.weights, self.weight_decay)
         self._mean.lerp_(gradient, 1 - BETA1)
         self._square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-        torch.sqrt(self._square, out=self._update).div_(math.sqrt(second)).add_(EPSILON)
+        torch.sqrt(self._square, out=self._update).div_(root).add_(EPSILON)
         torch.div(self._mean, self._update, out=self._update)
-        self.weights.addcmul_(self._update, self.learning_rate, value=-1 / first)
+        self.weights.addcmul_(self._update, rate, value=-1)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.evaluation.adam import BatchedAdam
+from localgcl.evaluation.race import Race
 from localgcl.evaluation.task import Matrix, Normalise, Outcome, Probe, Task, accuracy, select, to_tensor, unit_rows
 
 
@@ -114,23 +115,17 @@ class LinearProbe(Probe):
         x, validation = _with_bias(train, device), _with_bias(val, device)
         # Sparse products from the left are fast and those from the right are not: keep the transpose too.
         transposed = x.T if isinstance(train, Tensor) else to_tensor(sp.csr_array(_append_ones(train).T), device)
-        train_y, val_y = train_y.to(device), val_y.to(device)
-        target = torch.nn.functional.one_hot(train_y, classes).float()[:, None]
-        rates, decays = (torch.tensor(column, device=device).repeat_interleave(classes) for column in zip(*grid, strict=True))
-        adam = BatchedAdam(start.to(device).repeat(1, heads), rates, decays)
-        rows = train.shape[0]
-
-        best, picked = (-1.0, -math.inf), (0, self.steps, start)
-        for step in range(1, self.steps + 1):
-            logits = (x @ adam.weights).view(rows, heads, classes)
-            error = logits.softmax(-1).sub_(target).div_(rows)
-            adam.step(transposed @ error.view(rows, -1))
-            if self.validates and (step % self.check_every == 0 or step == self.steps):
-                head, right, loss = _leader((validation @ adam.weights).view(len(val_y), heads, classes), val_y)
-                score = (right, -loss if self.pick == "best" else 0.0)
-                if score > best:
-                    best, picked = score, (head, step, adam.weights[:, head * classes : (head + 1) * classes].clone())
-        return picked if self.validates else (0, self.steps, adam.weights)
+        race = Race(
+            x,
+            transposed,
+            torch.nn.functional.one_hot(train_y.to(device), classes).float()[:, None],
+            validation,
+            val_y.to(device),
+            BatchedAdam(start.to(device).repeat(1, heads), *_columns(grid, classes, device), self.steps),
+            ties_by_loss=self.pick == "best",
+        )
+        race.run(self.steps, self.check_every, look=self.validates)
+        return race.picked() if self.validates else (0, self.steps, race.adam.weights)
 
 
 def initial_weights(
@@ -145,13 +140,10 @@ def initial_weights(
     return weights
 
 
-def _leader(logits: Float[Tensor, "b h c"], y: Int[Tensor, " b"]) -> tuple[int, float, float]:
-    """The head with most right answers, among equals that of lowest loss: its index, right answers and loss."""
-    right = (logits.argmax(-1) == y[:, None]).sum(0)
-    loss = -logits.log_softmax(-1).gather(2, y[:, None, None].expand(-1, logits.shape[1], 1)).mean((0, 2))
-    head = loss.masked_fill(right < right.max(), math.inf).argmin()
-    found = torch.stack([head.double(), right[head].double(), loss[head].double()]).tolist()  # one wait for the device
-    return int(found[0]), found[1], found[2]
+def _columns(grid: list[tuple[float, float]], classes: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Learning rate and weight decay of each column of the weights."""
+    rates, decays = (torch.tensor(column, device=device).repeat_interleave(classes) for column in zip(*grid, strict=True))
+    return rates, decays
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ def finals(
     device: str,
     say: Callable[[str], None],
 ) -> list[log.Row]:
-    """Validates the best `finalists` of `rows` on `seeds` seeds; the best of these becomes the recipe. Known ones are not run."""
+    """Validates the best `finalists` of `rows` on `seeds` seeds; the best becomes the recipe. Known ones are not run again."""
     entered, path = log.best(rows, finalists), folder / "trials.csv"
     first = entered[0]
     problem = Problem.of(graph, first["method"], seeds=seeds, splits=splits, protocol=first["protocol"], device=device)

@@ -1,0 +1,120 @@
+"""All heads of a grid, trained side by side, and the one that leads on the validation nodes.
+
+A step is a dozen kernels of a few microseconds, so on a GPU launching them takes longer than running them, and each look at the
+validation nodes would make the host wait. Hence the leader is remembered on the device, and the steps from one look to the
+next are recorded once and replayed as a whole.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from localgcl.evaluation.adam import BatchedAdam
+
+
+class Race:
+    """Softmax regression of many heads.
+
+    Args:
+        x: Training rows, a column of ones appended; dense or sparse.
+        transposed: The same, transposed.
+        target: One-hot labels of the training rows, with an axis for the heads.
+        validation: Validation rows, as `x`.
+        val_y: Their labels.
+        adam: Weights and optimiser; head after head, each a column for each class.
+        ties_by_loss: Whether of equally many right answers the lower validation loss wins, else the earlier step.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        transposed: Tensor,
+        target: Float[Tensor, "a 1 c"],
+        validation: Tensor,
+        val_y: Int[Tensor, " b"],
+        adam: BatchedAdam,
+        *,
+        ties_by_loss: bool,
+    ) -> None:
+        self.x, self.transposed, self.target = x, transposed, target
+        self.validation, self.val_y = validation, val_y
+        self.adam, self.ties_by_loss = adam, ties_by_loss
+        self.classes = target.shape[-1]
+        self.heads = adam.weights.shape[1] // self.classes
+        device = adam.weights.device
+        self.right = torch.tensor(-1, device=device)
+        self.loss = torch.tensor(math.inf, device=device)
+        self.head, self.at = (torch.tensor(0, device=device) for _ in range(2))
+        self.best = adam.weights[:, : self.classes].clone()
+
+    def run(self, steps: int, every: int, *, look: bool) -> None:
+        """Takes `steps` steps and looks at the validation nodes after each `every` and after the last."""
+        whole = steps // every
+        if self.x.device.type == "cuda" and whole > 2:
+            self._replay(every, whole, look=look)
+        else:
+            for block in range(whole):
+                self._block(self.adam.rates[block * every :], self.adam.roots[block * every :], every)
+                if look:
+                    self._look(torch.tensor((block + 1) * every, device=self.at.device))
+        rest = steps - whole * every
+        if rest:
+            self._block(self.adam.rates[-rest:], self.adam.roots[-rest:], rest)
+            if look:
+                self._look(torch.tensor(steps, device=self.at.device))
+
+    def picked(self) -> tuple[int, int, Float[Tensor, "d c"]]:
+        """The leader: its head, its step and its weights."""
+        return int(self.head), int(self.at), self.best
+
+    def _block(self, rates: Float[Tensor, "t k"], roots: Float[Tensor, " t"], count: int) -> None:
+        rows = self.x.shape[0]
+        for index in range(count):
+            logits = (self.x @ self.adam.weights).view(rows, self.heads, self.classes)
+            error = logits.softmax(-1).sub_(self.target).div_(rows)
+            self.adam.step(self.transposed @ error.view(rows, -1), rates[index], roots[index])
+
+    def _look(self, step: Int[Tensor, ""]) -> None:
+        """A leader is kept until it is beaten."""
+        logits = (self.validation @ self.adam.weights).view(len(self.val_y), self.heads, self.classes)
+        head, right, loss = leader(logits, self.val_y)
+        better = right > self.right
+        if self.ties_by_loss:
+            better = better | ((right == self.right) & (loss < self.loss))
+        weights = self.adam.weights.view(-1, self.heads, self.classes).index_select(1, head[None])[:, 0]
+        for kept, new in ((self.right, right), (self.loss, loss), (self.head, head), (self.at, step), (self.best, weights)):
+            kept.copy_(torch.where(better, new, kept))
+
+    def _replay(self, every: int, blocks: int, *, look: bool) -> None:
+        """The first block kernel by kernel, then the same recorded once and replayed with its own factors and step."""
+        rates, roots = self.adam.rates[:every].clone(), self.adam.roots[:every].clone()
+        step = torch.tensor(every, device=self.at.device)
+
+        def block() -> None:
+            self._block(rates, roots, every)
+            if look:
+                self._look(step)
+
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):  # as recording will be, so that what libraries set up per stream is there by then
+            block()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            block()
+        for index in range(1, blocks):
+            rates.copy_(self.adam.rates[index * every : (index + 1) * every])
+            roots.copy_(self.adam.roots[index * every : (index + 1) * every])
+            step += every
+            graph.replay()
+
+
+def leader(logits: Float[Tensor, "b h c"], y: Int[Tensor, " b"]) -> tuple[Int[Tensor, ""], Int[Tensor, ""], Float[Tensor, ""]]:
+    """The head with most right answers, among equals that of lowest loss: its index, right answers and loss."""
+    right = (logits.argmax(-1) == y[:, None]).sum(0)
+    loss = -logits.log_softmax(-1).gather(2, y[:, None, None].expand(-1, logits.shape[1], 1)).mean((0, 2))
+    head = loss.masked_fill(right < right.max(), math.inf).argmin(0, keepdim=True)
+    return head[0], right.index_select(0, head)[0], loss.index_select(0, head)[0]
