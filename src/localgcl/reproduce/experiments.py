@@ -181,9 +181,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "table-positives": Experiment(
         "Which neighbours are positives",
-        "All other settings are those of local-gcl.",
+        "All other settings are those of local-gcl's recipe; positives are what each row says.",
         (
-            OURS,
+            dataclasses.replace(OURS, changes={**_SORF, "positives": "mean"}),
             Line("local-gcl-max", "local-gcl", {**_SORF, "positives": "max"}, seeds=20),
             Line("local-gcl-weight", "local-gcl", {**_SORF, "positives": "weighted"}, seeds=20),
         ),
