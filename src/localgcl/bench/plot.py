@@ -1,8 +1,9 @@
 """Pictures of the table: time and memory against N, d and D, with fitted exponents."""
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from localgcl.bench.table import Row, hardware, newest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 AXES = ("N", "d", "D")
 QUANTITIES = {"p50_ms": "time in ms (p20 to p80)", "peak_mib": "peak memory in MiB"}
@@ -93,19 +95,30 @@ def picture_name(benchmark: str, machine: str) -> str:
 
 
 def _draw(title: str, panels: list[tuple[str, str, list[Series]]], path: Path) -> None:
-    plt = _pyplot()
     columns = min(len(panels), 3)
-    lines = -(-len(panels) // columns)
+    with canvas(path, -(-len(panels) // columns), columns, (5.2, 4.4)) as (figure, grid):
+        figure.suptitle(title)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        for axes, panel in zip(grid, panels, strict=False):
+            _panel(axes, *panel)
+
+
+@contextlib.contextmanager
+def canvas(path: Path, lines: int, columns: int, size: tuple[float, float]) -> Iterator[tuple["Figure", list["Axes"]]]:
+    """Panels of `size` inches to draw on, row by row, written to `path` at the end: SVG or PNG, by its suffix."""
+    plt = _pyplot()
     # A fixed salt and no date make the same numbers the same file.
     with plt.rc_context({"svg.hashsalt": "localgcl", "font.size": 9}):
-        figure, grid = plt.subplots(lines, columns, figsize=(5.2 * columns, 4.4 * lines), squeeze=False, layout="constrained")
-        figure.suptitle(title)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, *panel)
-        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
-        plt.close(figure)
+        width, height = size
+        figure, grid = plt.subplots(
+            lines, columns, figsize=(width * columns, height * lines), squeeze=False, layout="constrained"
+        )
+        try:
+            yield figure, list(grid.flat)
+            figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
+        finally:
+            plt.close(figure)
 
 
 def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
@@ -127,7 +140,7 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     sizes = sorted({size for line in lines for size in line.x})
     axes.set_xticks(sizes[:: -(-len(sizes) // 7)], minor=False)
     axes.set_xticks([], minor=True)
-    axes.xaxis.set_major_formatter(lambda value, _: _size(value))
+    axes.xaxis.set_major_formatter(lambda value, _: size_label(value))
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
@@ -135,7 +148,7 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     axes.legend(fontsize=7, loc="best")
 
 
-def _size(value: float) -> str:
+def size_label(value: float) -> str:
     """1024 as 1,024, but 4,194,304 as 4.19M: short enough for neighbouring powers of two."""
     for least, unit, name in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if value >= least:
