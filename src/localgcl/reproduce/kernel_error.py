@@ -1,7 +1,8 @@
 r"""How far the surrogate loss is from the exact one, on one's own graph and embeddings.
 
-The surrogate replaces $\sum_k e^{z_i^T z_k/\tau}$ by $e^{1/\tau}\,\psi(z_i)^T \sum_k \psi(z_k)$ (Eq. 9). Theorem 2 bounds the error
-of one pair of vectors; what training sees is the logarithm of a sum over all nodes, and its gradient. Those are measured here.
+The surrogate replaces $\sum_k e^{z_i^T z_k/\tau}$ by $e^{1/\tau}\,\psi(z_i)^T \sum_k \psi(z_k)$ (Eq. 9). Theorem 2 bounds the
+error of one pair of vectors; what training sees is the logarithm of a sum over all nodes, and its gradient. Those are
+measured here.
 
 The gradient is a harder matter than the value: a frequency is about $\sqrt{d/\tau}$ long, and the noise that it brings into
 the value enters the gradient that many times larger. The gradient of the whole loss is compared, and that of the negative
@@ -142,10 +143,11 @@ def table(rows: Sequence[Row]) -> Table:
     ]
     caption = (
         f"Local-GCL loss on {first['graph']} ({first['nodes']} nodes, d = {first['d']}, τ = {first['tau']:g}); exact value "
-        f"{first['exact_loss']:.4f}. Difference: surrogate minus exact, mean and standard deviation over {first['draws']} draws of the "
-        "frequencies. Error of sums: mean over nodes of the relative error of a node's sum over all nodes. Clamped: share of nodes "
-        "whose estimated sum was below its true lower bound. Cosine: of the gradients of both losses with respect to the "
-        "embeddings, mean and least over draws. Negative term: the same of its gradient alone, mean over draws."
+        f"{first['exact_loss']:.4f}. Difference: surrogate minus exact, mean and standard deviation over {first['draws']} "
+        "draws of the frequencies. Error of sums: mean over nodes of the relative error of a node's sum over all nodes. "
+        "Clamped: share of nodes whose estimated sum was below its true lower bound. Cosine: of the gradients of both losses "
+        "with respect to the embeddings, mean and least over draws. Negative term: the same of its gradient alone, mean over "
+        "draws."
     )
     columns = ["map", "D", "loss", "difference", "error of sums", "clamped", "cosine of gradients", "least", "negative term"]
     return Table("kernel-error", "The surrogate loss beside the exact one", caption, columns, lines)

@@ -11,11 +11,11 @@ $$E_i \|y_i - B^T z^*_i\|^2 \le (1 - \phi)/\lambda_{d+1}.$$
 
 A star of one class has $\phi = 1$ and an error above 0. What the proof gives instead is, with $f_i = \sqrt{vol/deg_i}\,z^*_i$,
 
-$$\sum_i \frac{deg_i}{vol} \|y_i - B^T f_i\|^2 \le \frac{1 - \phi}{\lambda_{d+1}}, \qquad \|B\|_F \le \frac1{\sqrt{1 - \lambda_d}}.$$
+$$\sum_i \frac{deg_i}{vol} \|y_i - B^T f_i\|^2 \le \frac{1 - \phi}{\lambda_{d+1}}, \qquad \|B\|_F \le (1 - \lambda_d)^{-1/2}.$$
 
-Proof. Let $G = D^{1/2} Y / \sqrt{vol}$, so $\|G\|_F = 1$ and $tr(G^T L G) = 1 - \phi$: hence at most $(1 - \phi)/\lambda_{d+1}$ of
-$\|G\|_F^2$ lies outside of the first d eigenvectors. The left side is $\|G - Z^* B\|_F^2$, and $B = (I-\Lambda_d)^{-1/2} U_d^T G$
-leaves exactly that part. Both sides need $\lambda_d < 1$: beyond, $Z^*$ has columns of zeros.
+Proof. Let $G = D^{1/2} Y / \sqrt{vol}$, so $\|G\|_F = 1$ and $tr(G^T L G) = 1 - \phi$: hence at most
+$(1 - \phi)/\lambda_{d+1}$ of $\|G\|_F^2$ lies outside of the first d eigenvectors. The left side is $\|G - Z^* B\|_F^2$,
+and $B = (I - \Lambda_d)^{-1/2} U_d^T G$ leaves exactly that part. It needs $\lambda_d < 1$: beyond, $Z^*$ has columns of zeros.
 """
 
 import math
@@ -124,11 +124,12 @@ def _simple(graph: Graph) -> Graph:
     """Undirected, without loops, unlabelled and isolated nodes."""
     if graph.y is None:
         raise ValueError(f"graph {graph.name!r} has no labels, and the theorem is about their prediction; pass labels")
+    if not bool((graph.y >= 0).any()):
+        raise ValueError(f"graph {graph.name!r} has no labelled node, and the theorem is about labels; pass some")
     simple = graph.symmetrized().without_loops().subgraph(graph.y >= 0)
-    simple = simple.subgraph(simple.degree > 0)
-    if simple.num_nodes < 2:
+    if simple.num_edges == 0:
         raise ValueError(f"graph {graph.name!r} has no edge between labelled nodes; the theorem needs one")
-    return simple
+    return simple.subgraph(simple.degree > 0)
 
 
 def _least(explained: Array, mu: Array) -> tuple[float, float]:
@@ -184,7 +185,9 @@ def table(rows: Sequence[Row]) -> Table:
         f"Isolated and unlabelled nodes are left out ({dropped or 'none'}). Eigenvalues in float64."
     )
     cells = [[_cell(row, name) for name in COLUMNS] for row in rows]
-    return Table("theorem-error", "Theorem 1: error of a linear classifier and its bound", caption, list(COLUMNS.values()), cells)
+    return Table(
+        "theorem-error", "Theorem 1: error of a linear classifier and its bound", caption, list(COLUMNS.values()), cells
+    )
 
 
 def _cell(row: Row, name: str) -> str:

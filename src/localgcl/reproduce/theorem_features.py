@@ -123,17 +123,17 @@ def table(rows: Sequence[Row]) -> Table:
     """A line for each map, law, tau and D: the worst of the pairs against the bound, and bias and deviation."""
     lines = []
     for group in _groups(rows, ("map", "law", "tau", "D")):
-        first, worst = group[0], max(group, key=lambda row: row["quantile"])
+        any_row, worst = group[0], max(group, key=_quantile)
         bias = max(group, key=lambda row: abs(row["bias"]))
         ratios = [row["rms"] / row["rms_formula"] for row in group]
         lines.append(
             [
-                first["map"],
-                first["law"],
-                f"{first['tau']:g}",
-                str(first["D"]),
+                any_row["map"],
+                any_row["law"],
+                f"{any_row['tau']:g}",
+                str(any_row["D"]),
                 f"{worst['quantile']:.4f}",
-                f"{first['bound']:.4f}",
+                f"{any_row['bound']:.4f}",
                 "yes" if all(row["holds"] for row in group) else "no",
                 f"{min(ratios):.2f} to {max(ratios):.2f}",
                 f"{bias['bias']:+.4f} ± {bias['bias_error']:.4f}",
@@ -141,11 +141,12 @@ def table(rows: Sequence[Row]) -> Table:
         )
     columns = ["map", "law", "τ", "D", "quantile of error", "bound", "holds", "rms / formula", "largest bias"]
     pairs = ", ".join(dict.fromkeys(f"{row['cosine']:g}" for row in rows))
+    first = rows[0]
     caption = (
-        f"Deviation of ψ(x)ᵀψ(y) from the Gaussian kernel for unit vectors in {rows[0]['d']} dimensions with cosine {pairs}, over "
-        f"{rows[0]['draws']} draws. Quantile: what a share {rows[0]['epsilon']:g} of the draws exceeds, for the worst pair; the "
-        "bound is (1 - exp(-4/τ))/√(2Dε). rms / formula: root mean square of the deviation over (1 - exp(-z²))/√(2D), least "
-        "and largest of the pairs. Bias: mean deviation and its standard error, for the pair where it is largest. law: "
+        f"Deviation of ψ(x)ᵀψ(y) from the Gaussian kernel for unit vectors in {first['d']} dimensions with cosine {pairs}, "
+        f"over {first['draws']} draws. Quantile: what a share {first['epsilon']:g} of the draws exceeds, for the worst pair; "
+        "the bound is (1 - exp(-4/τ))/√(2Dε). rms / formula: root mean square of the deviation over (1 - exp(-z²))/√(2D), "
+        "least and largest of the pairs. Bias: mean deviation and its standard error, for the pair where it is largest. law: "
         "frequencies from N(0, I/τ), or as printed from N(0, τI)."
     )
     return Table("theorem-features", "Theorem 2: error of random features and its bound", caption, columns, lines)
