@@ -327,6 +327,20 @@ def bench(arguments: list[str]) -> None:
     carry_out(parser.parse_args(arguments), print)
 
 
+def reproduce(arguments: list[str]) -> None:
+    """localgcl reproduce"""
+    parser = command_parser(
+        "reproduce",
+        "Run an experiment of the paper again: what has a result is not run again, what has none is run, then tables and plots "
+        "are printed and written, with the paper's numbers beside ours.",
+    )
+    from localgcl.reproduce.command import add_options
+    from localgcl.reproduce.command import reproduce as carry_out
+
+    add_options(parser)
+    carry_out(parser.parse_args(arguments), print)
+
+
 COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "train": (train, "learn embeddings from a graph"),
     "embed": (embed, "write the embeddings of a graph, also of new nodes"),
@@ -335,6 +349,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "datasets": (datasets, "list the graphs that can be named"),
     "methods": (methods, "list the methods"),
     "bench": (bench, "measure speed and memory"),
+    "reproduce": (reproduce, "run the paper's tables, figures and theorems"),
 }
 
 

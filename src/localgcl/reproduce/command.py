@@ -6,13 +6,15 @@ from pathlib import Path
 
 from localgcl.atomic import replacing
 from localgcl.config import suggestion
+from localgcl.datasets.source import Source
 from localgcl.devices import choose_device
 from localgcl.reproduce import layouts, plots
 from localgcl.reproduce.experiments import EXPERIMENTS, GROUPS
 from localgcl.reproduce.running import run_all
 from localgcl.reproduce.store import Store
-from localgcl.reproduce.studies import STUDIES
+from localgcl.reproduce.studies import STUDIES, read
 from localgcl.reproduce.table import Table, latex, markdown, text
+from localgcl.training import RunFolder
 
 OUT = Path("results")
 
@@ -32,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="J", help="cells at once (default: 1; timed cells always run alone)"
     )
+    parser.add_argument("--run", metavar="RUN", help="kernel-error: a run folder whose graph and embeddings to take")
     parser.add_argument("--minutes", type=float, metavar="T", help="start no cell after so long; call again to go on")
     parser.add_argument("--show", action="store_true", help="run nothing; show what is there")
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"where results are kept (default: {OUT})")
@@ -78,7 +81,10 @@ def _experiments(options: argparse.Namespace, say: Callable[[str], None]) -> Non
         drawn = layouts.points(experiment, results) if experiment.layout == "curve" else []
         if drawn:
             path = options.out / f"{name}.svg"
-            (plots.scale if experiment.timed else plots.sensitivity)(drawn, path)
+            if experiment.timed:
+                plots.scale(drawn, path)
+            else:
+                plots.sensitivity(drawn, path, option="dim" if experiment.axis == "d" else "num_features")
             say(f"{path}")
         for line in layouts.missing(experiment, results):
             say(f"not complete: {line}")
@@ -87,13 +93,15 @@ def _experiments(options: argparse.Namespace, say: Callable[[str], None]) -> Non
 
 
 def _study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
-    study = STUDIES[options.name]
-    path = options.out / f"{options.name}.csv"
-    rows = study.read(path) if options.show else study.run(path, options, say)
-    _write(study.tables(rows), options.out, say)
-    if study.plot is not None and rows:
+    study, path = STUDIES[options.name], options.out / f"{options.name}.json"
+    if options.run is not None:
+        options.source = Source(**RunFolder.open(options.run).source)
+    options.device = str(choose_device(options.device))
+    kept = read(path) if options.show else study.run(path, options)
+    _write([study.show(kept)], options.out, say)
+    if study.plot is not None and kept["rows"]:
         picture = options.out / f"{options.name}.svg"
-        study.plot(rows, picture)
+        study.plot(kept["rows"], picture)
         say(f"{picture}")
 
 

@@ -67,7 +67,7 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
         Table(
             f"{name}-memory",
             f"{experiment.title}: peak memory",
-            "Largest memory given out by PyTorch on the GPU while training, in GiB; in bold what exceeds 16 GiB, the paper's GPU. "
+            "Largest memory given out by PyTorch while training on the GPU, in GiB; in bold what exceeds 16, the paper's GPU. "
             "Empty for what ran on a CPU.",
             columns,
             memory,
@@ -215,7 +215,7 @@ def _difference(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
 
 
 def _by_key(rows: Sequence[Row]) -> dict[int, float]:
-    """Accuracy by split where the graph brings several, averaged over seeds; else by seed, which stands for a split or a start."""
+    """Accuracy by split where the graph brings several, averaged over seeds; else by seed: a split of its own, or a start."""
     scores = {int(row["seed"]): json.loads(row["test_by_split"]) for row in rows if row["outcome"] == "ok"}
     if any(len(values) > 1 for values in scores.values()):
         return {split: statistics.fmean(values) for split, values in enumerate(zip(*scores.values(), strict=True))}

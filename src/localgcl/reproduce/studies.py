@@ -1,0 +1,120 @@
+"""The studies that are no table of trained cells: facts about graphs and settings, theorems, block models, memory.
+
+A study measures rows of plain values, which are kept in one JSON file with date, commit and hardware, and shown as tables and a
+plot. Running it again measures it again.
+"""
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from localgcl.atomic import replacing
+from localgcl.datasets import load
+from localgcl.methods import configure
+from localgcl.preparation import column_statistics, prepare
+from localgcl.recipes import settings_for
+from localgcl.reproduce import block_models, facts, kernel_error, memory, theorem_error, theorem_features
+from localgcl.reproduce.experiments import HETEROPHILY, MAIN, arxiv
+from localgcl.reproduce.table import Table
+from localgcl.training import Model, fit
+from localgcl.training.environment import describe
+
+Row = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A title, what measures, and what shows; `tables` gets the rows."""
+
+    title: str
+    measure: Callable[[argparse.Namespace], list[Row]]
+    table: Callable[[Sequence[Row]], Table]
+    plot: Callable[[Sequence[Row], Path], None] | None = None
+
+    def run(self, path: Path, options: argparse.Namespace) -> dict[str, Any]:
+        """Measures, and keeps the rows in `path`."""
+        made = describe()
+        device = made["gpu"] if options.device != "cpu" and made["gpu"] else made["processor"]
+        kept = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": device}
+        kept["rows"] = self.measure(options)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(kept, indent=1) + "\n")
+        return kept
+
+    def show(self, kept: dict[str, Any]) -> Table:
+        """The table, with where its rows come from."""
+        table = self.table(kept["rows"])
+        commit = f", commit {kept['commit'][:7]}" if kept["commit"] else ""
+        return dataclasses.replace(table, caption=f"{table.caption} {kept['hardware']}; {kept['date'][:10]}{commit}.")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a study has measured."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there; run the study first, without --show")
+    kept: dict[str, Any] = json.loads(path.read_text())
+    return kept
+
+
+def _theorem_error(options: argparse.Namespace) -> list[Row]:
+    return theorem_error.measure(theorem_error.default_graphs(options.graphs))
+
+
+def _theorem_features(options: argparse.Namespace) -> list[Row]:  # noqa: ARG001
+    return theorem_features.measure()
+
+
+def _block_models(options: argparse.Namespace) -> list[Row]:
+    return block_models.measure(seeds=range(options.seeds or 3))
+
+
+def _memory(options: argparse.Namespace) -> list[Row]:
+    return list(memory.measure(options.methods or memory.METHODS, options.graphs or memory.GRAPHS, device=options.device))
+
+
+def _kernel_error(options: argparse.Namespace) -> list[Row]:
+    """The embeddings of a run folder on its own graph, or of each graph's recipe, trained here."""
+    if options.run is not None:
+        model, graph = Model.load(options.run), options.source.read()
+        return _surrogate(model, graph, graph.name)
+    rows = []
+    for name in options.graphs or ["cora"]:
+        graph = load(name)
+        settings = settings_for("local-gcl", graph, name).values
+        model = fit(graph, configure("local-gcl", {**settings, "device": options.device}))
+        rows += _surrogate(model, graph, name)
+    return rows
+
+
+def _surrogate(model: Model, graph: Any, name: str) -> list[Row]:
+    config = model.config
+    if config.method != "local-gcl":
+        raise ValueError(f"the run was trained with {config.method}; kernel-error is about the loss of local-gcl")
+    prepared = prepare(graph, config.preparation, column_statistics(graph, config.preparation.scaling))
+    rows = kernel_error.measure(model.embed(graph), prepared, temperature=config.options.temperature)
+    return [{"graph": name, **row} for row in rows]
+
+
+def _sizes(options: argparse.Namespace) -> list[Row]:
+    return [{"graph": name} for name in options.graphs or (*MAIN, *HETEROPHILY, arxiv())]
+
+
+STUDIES: dict[str, Study] = {
+    "table-datasets": Study(
+        "The graphs, counted", _sizes, lambda rows: facts.datasets_table({row["graph"]: load(row["graph"]) for row in rows})
+    ),
+    "table-hyperparameters": Study("Local-GCL's settings", lambda _: [], lambda _: facts.hyperparameters_table()),
+    "theorem-error": Study(
+        "Theorem 1: error and norm of the eigen-solution", _theorem_error, theorem_error.table, theorem_error.plot
+    ),
+    "theorem-features": Study(
+        "Theorem 2: the kernel's estimate", _theorem_features, theorem_features.table, theorem_features.plot
+    ),
+    "kernel-error": Study("The surrogate loss beside the exact one", _kernel_error, kernel_error.table, kernel_error.plot),
+    "block-models": Study("Homophily and heterophily on block models", _block_models, block_models.table, block_models.plot),
+    "table-memory": Study("Out of memory at 16 GiB?", _memory, memory.table),
+}
