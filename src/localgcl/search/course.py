@@ -5,7 +5,10 @@ import contextlib
 import dataclasses
 import json
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import torch
@@ -89,12 +92,18 @@ def _workers(problem: Problem, jobs: int) -> Iterator[Callable[[Settings], "futu
         return
     arguments = initial_arguments(problem, max(1, torch.get_num_threads() // jobs))
     # Spawned, not forked: CUDA cannot be used in a fork.
-    context = multiprocessing.get_context("spawn")
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
     with futures.ProcessPoolExecutor(jobs, context, start_worker, arguments) as pool:
         try:
             yield lambda settings: pool.submit(run_in_worker, settings)
+        except BrokenProcessPool as error:
+            raise OSError(
+                "a worker process died, most likely for want of memory; repeat the command with fewer jobs"
+            ) from error
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                if process not in others and process.pid is not None:
+                    os.kill(process.pid, signal.SIGINT)  # or whoever pressed Ctrl-C would wait for all trials that are running
             raise
 
 

@@ -128,7 +128,11 @@ def tune(
             log.write_recipe(recipe_file, rows, list(allowed.values))
         say(_line(rows, course, trials))
 
-    search(problem, course, rows, record, sampler=sampler, seed=seed, trials=trials, jobs=jobs)
+    try:
+        search(problem, course, rows, record, sampler=sampler, seed=seed, trials=trials, jobs=jobs)
+    except KeyboardInterrupt as interrupt:
+        done = len(course.tried(rows))
+        raise KeyboardInterrupt(f"stopped after {done} of {trials} trials; repeat the command to go on") from interrupt
     if not log.best(rows):
         raise ValueError(f"no trial could be scored; {trials_file} says why: {rows[-1]['note'] if rows else 'there is none'}")
     settings = log.write_recipe(recipe_file, rows, list(allowed.values))
