@@ -11,7 +11,7 @@ SPACE = Space({"dim": (1, 2, 3), "layers": (1, 2), "scaling": ("raw", "l1")})
 
 
 def score(point: Settings) -> float:
-    return 10.0 * point["dim"] + point["layers"] + (point["scaling"] == "l1")
+    return float(10 * point["dim"] + point["layers"] + (point["scaling"] == "l1"))
 
 
 def walk(name: str, number: int, seed: int = 0, space: Space = SPACE) -> list[Settings]:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from localgcl.datasets.source import Source
-from localgcl.search import course, log, tune
+from localgcl.search import log, trial, tune
 from localgcl.search.samplers import SAMPLERS
 from tests.search.problems import FIXED, SMALL, graph, lasting, search
 
@@ -54,45 +54,41 @@ def test_labels_of_test_nodes_do_not_matter(sampler: str, tmp_path: Path) -> Non
     shuffled = labels.clone()
     shuffled[others] = labels[others[torch.randperm(len(others), generator=torch.Generator().manual_seed(0))]]
     assert not torch.equal(labels, shuffled)
-    settings = {"sampler": sampler, "trials": 13 if sampler == "tpe" else 4, "seeds": 1}
+    settings: dict[str, Any] = {"sampler": sampler, "trials": 13 if sampler == "tpe" else 4, "seeds": 1}
     found = search(tmp_path / "a", **settings)
     again = search(tmp_path / "b", graph().derived(y=shuffled), **settings)
     assert lasting(again.rows) == lasting(found.rows)
     assert (tmp_path / "a" / "recipe.toml").read_text() == (tmp_path / "b" / "recipe.toml").read_text()
 
 
+class Interruptible:
+    """`trial.run`, with Ctrl-C in the trial after number `last`; remembers what it ran."""
+
+    def __init__(self) -> None:
+        self.real, self.ran, self.last = trial.run, list[str](), 0
+
+    def __call__(self, problem: trial.Problem, settings: dict[str, Any]) -> trial.Outcome:
+        if len(self.ran) == self.last:
+            raise KeyboardInterrupt
+        self.ran.append(json.dumps(settings))
+        return self.real(problem, settings)
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_resumed_search_equals_an_uninterrupted_one(sampler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two times two: the first ten trials of TPE are random, and it has to be stopped on either side of them.
     whole = search(tmp_path / "whole", sampler=sampler, trials=16, seeds=1)
-    ran: list[str] = []
-    real = course.run
-    monkeypatch.setattr(course, "run", lambda problem, settings: ran.append(json.dumps(settings)) or real(problem, settings))
-    for stop in (3, 13):
-        stop_after(stop, len(ran), monkeypatch)
-        with pytest.raises(KeyboardInterrupt, match=f"stopped after {stop} of 16 trials; repeat the command"):
+    run = Interruptible()
+    monkeypatch.setattr(trial, "run", run)
+    # The first ten trials of TPE are random: it is stopped on either side of them.
+    for run.last in (3, 13):
+        with pytest.raises(KeyboardInterrupt, match=f"stopped after {run.last} of 16 trials; repeat the command"):
             search(tmp_path / "parts", sampler=sampler, trials=16, seeds=1)
         assert tomllib.loads((tmp_path / "parts" / "recipe.toml").read_text())
-        monkeypatch.setattr(
-            course, "run", lambda problem, settings: ran.append(json.dumps(settings)) or real(problem, settings)
-        )
+    run.last = 16
     parts = search(tmp_path / "parts", sampler=sampler, trials=16, seeds=1)
     assert lasting(parts.rows) == lasting(whole.rows)
     assert parts.settings == whole.settings
-    assert len(ran) == len(set(ran)) == 16  # nothing twice
-
-
-def stop_after(total: int, before: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the trial after number `total` of the log."""
-    real, left = course.run, [total - before]
-
-    def run(problem: Any, settings: Any) -> Any:
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        return real(problem, settings)
-
-    monkeypatch.setattr(course, "run", run)
+    assert len(run.ran) == len(set(run.ran)) == 16  # nothing twice
 
 
 def test_known_trials_count_and_more_can_be_asked_for(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from localgcl.methods import configure
-from localgcl.search import log
+from localgcl.search import log, trial
 from localgcl.search.samplers import SAMPLERS, key
 from localgcl.search.space import Settings, Space
-from localgcl.search.trial import Outcome, Problem, initial_arguments, run, run_in_worker, start_worker
+from localgcl.search.trial import Outcome, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,12 +90,12 @@ def _workers(problem: Problem, jobs: int) -> Iterator[Callable[[Settings], "futu
     if jobs == 1:
         yield lambda settings: _at_once(problem, settings)
         return
-    arguments = initial_arguments(problem, max(1, torch.get_num_threads() // jobs))
+    arguments = trial.initial_arguments(problem, max(1, torch.get_num_threads() // jobs))
     # Spawned, not forked: CUDA cannot be used in a fork.
     context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
-    with futures.ProcessPoolExecutor(jobs, context, start_worker, arguments) as pool:
+    with futures.ProcessPoolExecutor(jobs, context, trial.start_worker, arguments) as pool:
         try:
-            yield lambda settings: pool.submit(run_in_worker, settings)
+            yield lambda settings: pool.submit(trial.run_in_worker, settings)
         except BrokenProcessPool as error:
             raise OSError(
                 "a worker process died, most likely for want of memory; repeat the command with fewer jobs"
@@ -109,5 +109,5 @@ def _workers(problem: Problem, jobs: int) -> Iterator[Callable[[Settings], "futu
 
 def _at_once(problem: Problem, settings: Settings) -> "futures.Future[Outcome]":
     future: futures.Future[Outcome] = futures.Future()
-    future.set_result(run(problem, settings))
+    future.set_result(trial.run(problem, settings))
     return future

@@ -86,11 +86,13 @@ def tune(
         say: Takes each line of progress.
 
     Example:
+        >>> import tempfile
         >>> from localgcl.datasets import sbm
-        >>> folder, few = getfixture("tmp_path"), {"dim": (4, 8), "steps": (1, 5)}
-        >>> found = tune(sbm(100, features=8), space=few, start="defaults", trials=3, seeds=1, device="cpu", out=folder)
-        >>> len(found.rows), sorted(path.name for path in folder.iterdir())
-        (3, ['recipe.toml', 'trials.csv'])
+        >>> graph, space, fixed = sbm(100, features=8), {"layers": (1, 2)}, {"dim": 4, "steps": 2}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = tune(graph, space=space, fixed=fixed, seeds=1, protocol="knn", device="cpu", out=folder)
+        >>> len(found.rows), sorted(found.settings)
+        (2, ['batch_norm', 'dim', 'layers', 'scaling', 'steps'])
     """
     if sampler not in SAMPLERS:
         raise ValueError(f"there is no sampler {sampler!r}{suggestion(sampler, SAMPLERS)}")
