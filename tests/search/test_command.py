@@ -39,6 +39,21 @@ def test_from_files_to_a_recipe_that_trains(files: list[str], tmp_path: Path, ca
 
     assert main(["train", *files, "--recipe", str(out / "recipe.toml"), "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
     assert "the recipe in" in capsys.readouterr().out
+    again = [
+        "train",
+        *files,
+        "--recipe",
+        str(out / "recipe.toml"),
+        "--device",
+        "cpu",
+        "--out",
+        str(tmp_path / "run"),
+        "--resume",
+    ]
+    assert main(again) == 0
+    (out / "recipe.toml").write_text("[friends]\ndim = 77\n")
+    assert main(again) == 1
+    assert "was started with dim 4, not 77" in capsys.readouterr().err
     trained = RunFolder.open(tmp_path / "run").config.flat()
     assert settings.items() <= trained.items()
 
