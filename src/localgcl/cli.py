@@ -142,8 +142,8 @@ def _train(
         source = Source(dataset, edges, features, labels)
     out = out or f"runs/{source.name}"
     if resume:
-        run = RunFolder.open(out)
-        run.check_same({**source.to_dict(), **settings, **({"method": method} if method else {})})
+        run, asked = RunFolder.open(out), {**(read_recipe(recipe, source.name) if recipe else {}), **settings}
+        run.check_same({**source.to_dict(), **asked, **({"method": method} if method else {})})
         config, graph = run.config, source.read()
     else:
         graph, method = source.read(), method or "local-gcl"

@@ -5,16 +5,19 @@ import contextlib
 import dataclasses
 import json
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import torch
 
 from localgcl.methods import configure
-from localgcl.search import log
+from localgcl.search import log, trial
 from localgcl.search.samplers import SAMPLERS, key
 from localgcl.search.space import Settings, Space
-from localgcl.search.trial import Outcome, Problem, initial_arguments, run, run_in_worker, start_worker
+from localgcl.search.trial import Outcome, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,18 +90,24 @@ def _workers(problem: Problem, jobs: int) -> Iterator[Callable[[Settings], "futu
     if jobs == 1:
         yield lambda settings: _at_once(problem, settings)
         return
-    arguments = initial_arguments(problem, max(1, torch.get_num_threads() // jobs))
+    arguments = trial.initial_arguments(problem, max(1, torch.get_num_threads() // jobs))
     # Spawned, not forked: CUDA cannot be used in a fork.
-    context = multiprocessing.get_context("spawn")
-    with futures.ProcessPoolExecutor(jobs, context, start_worker, arguments) as pool:
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
+    with futures.ProcessPoolExecutor(jobs, context, trial.start_worker, arguments) as pool:
         try:
-            yield lambda settings: pool.submit(run_in_worker, settings)
+            yield lambda settings: pool.submit(trial.run_in_worker, settings)
+        except BrokenProcessPool as error:
+            raise OSError(
+                "a worker process died, most likely for want of memory; repeat the command with fewer jobs"
+            ) from error
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                if process not in others and process.pid is not None:
+                    os.kill(process.pid, signal.SIGINT)  # or whoever pressed Ctrl-C would wait for all trials that are running
             raise
 
 
 def _at_once(problem: Problem, settings: Settings) -> "futures.Future[Outcome]":
     future: futures.Future[Outcome] = futures.Future()
-    future.set_result(run(problem, settings))
+    future.set_result(trial.run(problem, settings))
     return future

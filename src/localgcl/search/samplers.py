@@ -49,8 +49,12 @@ def tpe(space: Space, tried: Tried, seed: int) -> Settings | None:
         ) from error
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    scales = {option: _scale(values) for option, values in space.values.items()}
     choices: dict[str, optuna.distributions.BaseDistribution] = {
-        option: optuna.distributions.CategoricalDistribution(values) for option, values in space.values.items()
+        option: optuna.distributions.IntDistribution(0, len(scale) - 1)
+        if _ordered(scale)
+        else optuna.distributions.CategoricalDistribution(range(len(scale)))
+        for option, scale in scales.items()
     }
     state = int(np.random.SeedSequence([seed, len(tried)]).generate_state(1)[0])
     # Options act together (a temperature suits a number of steps), hence multivariate; running trials count as bad ones,
@@ -58,10 +62,20 @@ def tpe(space: Space, tried: Tried, seed: int) -> Settings | None:
     sampler = optuna.samplers.TPESampler(seed=state, multivariate=True, constant_liar=True)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for point, score in tried:
+        places = {option: scale.index(point[option]) for option, scale in scales.items()}
         status = optuna.trial.TrialState.RUNNING if score is None else optuna.trial.TrialState.COMPLETE
-        study.add_trial(optuna.trial.create_trial(state=status, params=point, distributions=choices, value=score))
-    proposed: Settings = study.ask(choices).params
+        study.add_trial(optuna.trial.create_trial(state=status, params=places, distributions=choices, value=score))
+    proposed = {option: scales[option][place] for option, place in study.ask(choices).params.items()}
     return random(space, tried, seed) if key(proposed) in _keys(tried) else proposed
+
+
+def _ordered(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _scale(values: Sequence[Any]) -> list[Any]:
+    """Numbers from the lowest to the highest: neighbours on the scale are alike, and the estimator is told so."""
+    return sorted(values) if _ordered(values) else list(values)
 
 
 SAMPLERS: Mapping[str, Sampler] = {"random": random, "tpe": tpe, "grid": grid}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import signal
 import statistics
 import time
 import warnings
@@ -95,14 +96,21 @@ _problem: Problem | None = None
 def start_worker(problem: bytes, threads: int) -> None:
     """Called once in each process."""
     global _problem
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     _problem = pickle.loads(problem)
 
 
 def run_in_worker(settings: Settings) -> Outcome:
-    """`run` on the process's own problem."""
+    """`run` on the process's own problem. Ctrl-C ends the trial, not the process, which waits for the parent's word."""
     assert _problem is not None
-    return run(_problem, settings)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return run(_problem, settings)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # a plain one, which travels between processes
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def initial_arguments(problem: Problem, threads: int) -> tuple[Any, ...]:

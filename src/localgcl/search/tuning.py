@@ -91,11 +91,13 @@ def tune(
         say: Takes each line of progress.
 
     Example:
+        >>> import tempfile
         >>> from localgcl.datasets import sbm
-        >>> folder, few = getfixture("tmp_path"), {"dim": (4, 8), "steps": (1, 5)}
-        >>> found = tune(sbm(100, features=8), space=few, start="defaults", trials=3, seeds=1, device="cpu", out=folder)
-        >>> len(found.rows), sorted(path.name for path in folder.iterdir())
-        (3, ['recipe.toml', 'trials.csv'])
+        >>> graph, space, fixed = sbm(100, features=8), {"layers": (1, 2)}, {"dim": 4, "steps": 2}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = tune(graph, space=space, fixed=fixed, seeds=1, protocol="knn", device="cpu", out=folder)
+        >>> len(found.rows), sorted(found.settings)
+        (2, ['batch_norm', 'dim', 'layers', 'scaling', 'steps'])
     """
     if sampler not in SAMPLERS:
         raise ValueError(f"there is no sampler {sampler!r}{suggestion(sampler, SAMPLERS)}")
@@ -133,7 +135,11 @@ def tune(
             log.write_recipe(recipe_file, rows, list(allowed.values))
         say(_line(rows, course, trials))
 
-    search(problem, course, rows, record, sampler=sampler, seed=seed, trials=trials, jobs=jobs)
+    try:
+        search(problem, course, rows, record, sampler=sampler, seed=seed, trials=trials, jobs=jobs)
+    except KeyboardInterrupt as interrupt:
+        done = len(course.tried(rows))
+        raise KeyboardInterrupt(f"stopped after {done} of {trials} trials; repeat the command to go on") from interrupt
     if not log.best(rows):
         raise ValueError(f"no trial could be scored; {trials_file} says why: {rows[-1]['note'] if rows else 'there is none'}")
     if finalists:
