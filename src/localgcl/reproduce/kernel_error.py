@@ -171,8 +171,10 @@ def plot(rows: Sequence[Row], path: Path) -> None:
             right.plot(x, [row["negative_gradient_cosine"] for row in mine], **style | {"linestyle": ":"})
         left.axhline(0, color="black", linewidth=0.8)
         left.set(ylabel="surrogate minus exact loss")
-        middle.set(ylabel="mean relative error of a node's sum", yscale="log")
-        right.set(ylabel="cosine of the gradients (dotted: negative term)", ylim=(0, 1.02))
+        middle.set(ylabel="relative error of a node's sum", yscale="log")
+        for ticks in (middle.yaxis.set_major_formatter, middle.yaxis.set_minor_formatter):
+            ticks(lambda value, _: f"{100 * value:.3g}%")
+        right.set(ylabel="cosine of the gradients", title="dotted: of the negative term's", ylim=(0, 1.02))
         for axes in (left, middle, right):
             axes.set_xscale("log", base=2)
             axes.set_xticks(counts, labels=[size_label(count) for count in counts], rotation=45)
