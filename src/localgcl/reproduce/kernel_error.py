@@ -158,6 +158,8 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     first = rows[0]
     counts = sorted({row["D"] for row in rows})
     with canvas(path, 1, 3, (3.7, 3.4)) as (figure, (left, middle, right)):
+        from matplotlib import ticker  # after the canvas, which names the extra where it is missing
+
         figure.suptitle(f"{first['graph']}: {first['nodes']:,} nodes, d = {first['d']:,}, τ = {first['tau']:g}")
         for place, name in enumerate(dict.fromkeys(row["map"] for row in rows)):
             mine = sorted((row for row in rows if row["map"] == name), key=lambda row: int(row["D"]))
@@ -172,8 +174,9 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         left.axhline(0, color="black", linewidth=0.8)
         left.set(ylabel="surrogate minus exact loss")
         middle.set(ylabel="relative error of a node's sum", yscale="log")
-        for ticks in (middle.yaxis.set_major_formatter, middle.yaxis.set_minor_formatter):
-            ticks(lambda value, _: f"{100 * value:.3g}%")
+        middle.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        middle.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+        middle.yaxis.set_minor_formatter(ticker.NullFormatter())
         right.set(ylabel="cosine of the gradients", title="dotted: of the negative term's", ylim=(0, 1.02))
         for axes in (left, middle, right):
             axes.set_xscale("log", base=2)
