@@ -158,6 +158,8 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     first = rows[0]
     counts = sorted({row["D"] for row in rows})
     with canvas(path, 1, 3, (3.7, 3.4)) as (figure, (left, middle, right)):
+        from matplotlib import ticker  # after the canvas, which names the extra where it is missing
+
         figure.suptitle(f"{first['graph']}: {first['nodes']:,} nodes, d = {first['d']:,}, τ = {first['tau']:g}")
         for place, name in enumerate(dict.fromkeys(row["map"] for row in rows)):
             mine = sorted((row for row in rows if row["map"] == name), key=lambda row: int(row["D"]))
@@ -171,8 +173,11 @@ def plot(rows: Sequence[Row], path: Path) -> None:
             right.plot(x, [row["negative_gradient_cosine"] for row in mine], **style | {"linestyle": ":"})
         left.axhline(0, color="black", linewidth=0.8)
         left.set(ylabel="surrogate minus exact loss")
-        middle.set(ylabel="mean relative error of a node's sum", yscale="log")
-        right.set(ylabel="cosine of the gradients (dotted: negative term)", ylim=(0, 1.02))
+        middle.set(ylabel="relative error of a node's sum", yscale="log")
+        middle.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        middle.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+        middle.yaxis.set_minor_formatter(ticker.NullFormatter())
+        right.set(ylabel="cosine of the gradients", title="dotted: of the negative term's", ylim=(0, 1.02))
         for axes in (left, middle, right):
             axes.set_xscale("log", base=2)
             axes.set_xticks(counts, labels=[size_label(count) for count in counts], rotation=45)

@@ -219,7 +219,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
             axes.set_xlim(0.8, 1.25 * max(2, *(row["d"] for row in mine)))
             axes.set_ylim(-0.04, 1.3)  # the labels' total is 1: a bound above it says nothing
             if len(inside) < len(mine):
-                axes.axvspan(mine[0]["positive_eigenvalues"], 2 * mine[-1]["d"], color="0.9", label="no such Z*")
+                axes.axvspan(1.1 * mine[0]["positive_eigenvalues"], 2 * mine[-1]["d"], color="0.9", label="no such Z*")
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.set_title(f"{name}, φ = {mine[0]['homophily']:.2f}")
             axes.set_xlabel("d")
