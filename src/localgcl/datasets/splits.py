@@ -75,6 +75,22 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
     return splits
 
 
+def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[Split]:
+    """The labelled part of `split` divided anew: as many training nodes of each class, the others of its train and val validate.
+
+    For choosing settings where a graph brings a single split: the more settings are tried on one and the same validation set,
+    the more the best owes to its chances. Test nodes stay as they are and are not needed.
+    """
+    y, nodes = _labels(graph), torch.cat([split.train, split.val])
+    splits = []
+    for drawn in range(seed, seed + num):
+        shuffled = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(drawn))]
+        train = [shuffled[y[shuffled] == label][: int((y[split.train] == label).sum())] for label in y[split.train].unique()]
+        chosen = torch.isin(shuffled, torch.cat(train))
+        splits.append(Split(shuffled[chosen].sort()[0], shuffled[~chosen].sort()[0], split.test, f"{split.name}-redrawn-{drawn}"))
+    return splits
+
+
 def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
     """The graph with label -1 on every node that no split trains or validates on: what a search for settings may see."""
     y = _labels(graph)

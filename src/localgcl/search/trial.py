@@ -13,7 +13,7 @@ import torch
 
 from localgcl.comparison import splits_of
 from localgcl.config import LocalGCLWarning
-from localgcl.datasets import hide_test_labels
+from localgcl.datasets import hide_test_labels, redrawn_splits
 from localgcl.devices import choose_device
 from localgcl.evaluation import validate
 from localgcl.graph import Graph, Split
@@ -33,9 +33,13 @@ class Problem:
     device: str
 
     @classmethod
-    def of(cls, graph: Graph, method: str, *, seeds: int, splits: int, protocol: str, device: str) -> "Problem":
+    def of(cls, graph: Graph, method: str, *, seeds: int, splits: int, redraws: int, protocol: str, device: str) -> "Problem":
         """The graph's own first `splits` for every seed, or for each seed one random split; test labels are hidden here."""
+        if redraws and len(graph.splits) != 1:
+            raise ValueError(f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}")
         chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in range(seeds))
+        if redraws:
+            chosen = tuple((*own, *redrawn_splits(graph, own[0], redraws)) for own in chosen)
         hidden = hide_test_labels(graph, [split for parts in chosen for split in parts])
         return cls(hidden, chosen, method, protocol, device)
 
