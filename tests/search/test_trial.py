@@ -15,7 +15,7 @@ SETTINGS = {"dim": 8, "steps": 3, "negatives": "exact"}
 
 
 def problem(seeds: int = 2, splits: int = 3) -> Problem:
-    return Problem.of(graph(), "local-gcl", seeds=seeds, splits=splits, protocol="knn", device="cpu")
+    return Problem.of(graph(), "local-gcl", seeds=seeds, splits=splits, redraws=0, protocol="knn", device="cpu")
 
 
 def test_the_score_is_the_mean_validation_accuracy_over_seeds() -> None:
@@ -34,7 +34,7 @@ def test_own_splits_serve_every_seed_and_random_ones_are_drawn_for_each() -> Non
     own = problem(seeds=3, splits=1)
     assert [[split.name for split in parts] for parts in own.splits] == [["random-0"]] * 3
     without = sbm(150, classes=3, features=8, splits=0)
-    drawn = Problem.of(without, "local-gcl", seeds=3, splits=2, protocol="knn", device="cpu")
+    drawn = Problem.of(without, "local-gcl", seeds=3, splits=2, redraws=0, protocol="knn", device="cpu")
     assert [[split.name for split in parts] for parts in drawn.splits] == [["random-0"], ["random-1"], ["random-2"]]
 
 
@@ -81,3 +81,19 @@ def test_what_the_library_warns_of_is_noted() -> None:
     outcome = trial.run(problem(), {**SETTINGS, "dim": 1, "steps": 20})
     assert outcome.validation is not None
     assert "collapse" in outcome.note
+
+
+def test_a_single_split_can_be_redrawn_within_its_labelled_nodes() -> None:
+    one = sbm(200, classes=3, features=8, splits=1)
+    problem = Problem.of(one, "local-gcl", seeds=2, splits=3, redraws=2, protocol="knn", device="cpu")
+    (own, *redrawn) = problem.splits[0]
+    assert len(redrawn) == 2
+    assert one.y is not None
+    for split in redrawn:
+        assert not torch.equal(split.train, own.train)
+        assert torch.equal(torch.cat([split.train, split.val]).sort()[0], torch.cat([own.train, own.val]).sort()[0])
+        assert torch.equal(one.y[split.train].bincount(), one.y[own.train].bincount())  # as many of each class
+    assert problem.graph.y is not None
+    assert (problem.graph.y[own.test] == -1).all()  # still hidden
+    with pytest.raises(ValueError, match="a single given split"):
+        Problem.of(sbm(200, splits=2), "local-gcl", seeds=1, splits=3, redraws=1, protocol="knn", device="cpu")

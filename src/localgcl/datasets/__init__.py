@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from localgcl.datasets.splits import few_label_splits as few_label_splits
     from localgcl.datasets.splits import hide_test_labels as hide_test_labels
     from localgcl.datasets.splits import random_splits as random_splits
+    from localgcl.datasets.splits import redrawn_splits as redrawn_splits
     from localgcl.datasets.synthetic import sbm as sbm
 
 _HOME = {
@@ -29,6 +30,7 @@ _HOME = {
     "random_splits": "localgcl.datasets.splits",
     "few_label_splits": "localgcl.datasets.splits",
     "hide_test_labels": "localgcl.datasets.splits",
+    "redrawn_splits": "localgcl.datasets.splits",
 }
 
 __all__ = [*_HOME]

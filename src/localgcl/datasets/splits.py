@@ -76,7 +76,7 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
 
 
 def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[Split]:
-    """The labelled part of `split` divided anew: as many training nodes of each class, the others of its train and val validate.
+    """The labelled part of `split` divided anew: as many training nodes of each class, its others validate.
 
     For choosing settings where a graph brings a single split: the more settings are tried on one and the same validation set,
     the more the best owes to its chances. Test nodes stay as they are and are not needed.
@@ -87,7 +87,9 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
         shuffled = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(drawn))]
         train = [shuffled[y[shuffled] == label][: int((y[split.train] == label).sum())] for label in y[split.train].unique()]
         chosen = torch.isin(shuffled, torch.cat(train))
-        splits.append(Split(shuffled[chosen].sort()[0], shuffled[~chosen].sort()[0], split.test, f"{split.name}-redrawn-{drawn}"))
+        splits.append(
+            Split(shuffled[chosen].sort()[0], shuffled[~chosen].sort()[0], split.test, f"{split.name}-redrawn-{drawn}")
+        )
     return splits
 
 

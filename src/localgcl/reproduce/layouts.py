@@ -58,8 +58,8 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
         Table(
             f"{name}-differences",
             f"{experiment.title}: local-gcl minus the others",
-            "Paired differences of test accuracy in points with 95% confidence intervals (Student's t). Pairs share a split: one "
-            "of the graph's ten, or the one a seed draws; on public splits they share the seed alone. The intervals speak of "
+            "Paired differences of test accuracy in points with 95% confidence intervals (Student's t). Pairs share a split: "
+            "one of the graph's ten, or the one a seed draws; on public splits they share the seed alone. Intervals speak of "
             "further seeds and splits of the same graph, not of other graphs.",
             columns,
             differences,

@@ -20,6 +20,7 @@ _SEARCH = (
     "trials",
     "seeds",
     "splits",
+    "redraws",
     "finalists",
     "final_seeds",
     "start",
@@ -45,6 +46,9 @@ def add_tune_options(parser: argparse.ArgumentParser, method: str) -> None:
     parser.add_argument("--seeds", type=int, default=3, metavar="K", help="seeds of each trial (default: 3)")
     parser.add_argument(
         "--splits", type=int, default=3, metavar="S", help="of the graph's own splits, the first S (default: 3)"
+    )
+    parser.add_argument(
+        "--redraws", type=int, default=0, metavar="R", help="of a single given split, also validate on R divisions (default: 0)"
     )
     parser.add_argument("--finalists", type=int, default=0, metavar="F", help="validate the best F on more seeds (default: 0)")
     parser.add_argument("--final-seeds", type=int, default=10, metavar="K", help="seeds of the finals (default: 10)")

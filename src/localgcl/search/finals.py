@@ -21,13 +21,15 @@ def finals(
     finalists: int,
     seeds: int,
     splits: int,
+    redraws: int,
     device: str,
     say: Callable[[str], None],
 ) -> list[log.Row]:
     """Validates the best `finalists` of `rows` on `seeds` seeds; the best becomes the recipe. Known ones are not run again."""
     entered, path = log.best(rows, finalists), folder / "trials.csv"
     first = entered[0]
-    problem = Problem.of(graph, first["method"], seeds=seeds, splits=splits, protocol=first["protocol"], device=device)
+    sizes = {"seeds": seeds, "splits": splits, "redraws": redraws}
+    problem = Problem.of(graph, first["method"], protocol=first["protocol"], device=device, **sizes)
     shared = {**first, "seeds": str(seeds)}
     known = {row["settings"]: row for row in log.read(path) if all(row[column] == shared[column] for column in log.SAME)}
     found = []

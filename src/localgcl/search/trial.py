@@ -36,7 +36,9 @@ class Problem:
     def of(cls, graph: Graph, method: str, *, seeds: int, splits: int, redraws: int, protocol: str, device: str) -> "Problem":
         """The graph's own first `splits` for every seed, or for each seed one random split; test labels are hidden here."""
         if redraws and len(graph.splits) != 1:
-            raise ValueError(f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}")
+            raise ValueError(
+                f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}"
+            )
         chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in range(seeds))
         if redraws:
             chosen = tuple((*own, *redrawn_splits(graph, own[0], redraws)) for own in chosen)

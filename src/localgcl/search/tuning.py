@@ -50,6 +50,7 @@ def tune(
     trials: int = 50,
     seeds: int = 3,
     splits: int = 3,
+    redraws: int = 0,
     finalists: int = 0,
     final_seeds: int = 10,
     start: str | os.PathLike[str] = "recipe",
@@ -77,6 +78,8 @@ def tune(
         trials: How many, those in the log included.
         seeds: Seeds 0, 1... of each trial.
         splits: How many of the graph's own splits each seed is validated on, at most.
+        redraws: For a graph with a single given split, such as the public ones: also validate on so many further divisions of
+            its labelled nodes (see `redrawn_splits`), because one validation set is soon overfitted by a search.
         finalists: So many of the best trials are validated once more on `final_seeds` seeds, and the best of them wins.
         final_seeds: Seeds of the finals.
         start: The first trial, and the settings of options that do not vary: "recipe" (what `localgcl train` would take),
@@ -107,7 +110,7 @@ def tune(
     validating_probe(protocol, {})
     source = Source(graph) if isinstance(graph, str) else graph
     graph = source.read() if isinstance(source, Source) else source
-    problem = Problem.of(graph, method, seeds=seeds, splits=splits, protocol=protocol, device=device)
+    problem = Problem.of(graph, method, seeds=seeds, splits=splits, redraws=redraws, protocol=protocol, device=device)
     # A user's file that is called cora.csv is not the data set of that name.
     known = source.dataset if isinstance(source, Source) else source.name
     base = _start(start, method, problem.graph, known, source.name) | dict(fixed or {})
@@ -143,7 +146,7 @@ def tune(
     if not log.best(rows):
         raise ValueError(f"no trial could be scored; {trials_file} says why: {rows[-1]['note'] if rows else 'there is none'}")
     if finalists:
-        sizes = {"finalists": finalists, "seeds": final_seeds, "splits": splits}
+        sizes = {"finalists": finalists, "seeds": final_seeds, "splits": splits, "redraws": redraws}
         rows = finals(graph, rows, folder, list(allowed.values), device=device, say=say, **sizes)
     settings = log.write_recipe(recipe_file, rows, list(allowed.values))
     return Found(settings, log.score(log.best(rows)[0]), rows, folder)
