@@ -31,8 +31,9 @@ def measure(
     """A row for each method, graph and form: the peak in MiB, or that the cap was hit."""
     if torch.device(device).type != "cuda":
         raise ValueError(f"device is {device!r}; memory is counted and capped by the allocator of a GPU, so give cuda")
-    total = torch.cuda.get_device_properties(device).total_memory
-    torch.cuda.set_per_process_memory_fraction(min(1.0, cap_gib * 2**30 / total), device)
+    index = torch.device(device).index or 0  # a cap needs a number
+    total = torch.cuda.get_device_properties(index).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, cap_gib * 2**30 / total), index)
     try:
         for name in graphs:
             graph = load(name)
@@ -41,7 +42,7 @@ def measure(
                 if method in ("mvgrl", "gmi", "grace", "gca", "afgrl"):
                     yield _row(method, graph, name, "as released", cap_gib, device)
     finally:
-        torch.cuda.set_per_process_memory_fraction(1.0, device)
+        torch.cuda.set_per_process_memory_fraction(1.0, index)
 
 
 def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device: str) -> Row:
