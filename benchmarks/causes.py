@@ -11,6 +11,7 @@ Rows go to benchmarks/results/causes.csv as they come.
 """
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ from localgcl.training.loop import train
 
 RESULTS = Path(__file__).parent / "results" / "causes.csv"
 FIELDS = ("method", "graph", "seed", "steps", "picked_by", "at", "test", "date", "commit", "hardware")
+
+
+class _Enough(Exception):
+    """The epochs asked for have been trained."""
 
 
 def gmi(graph_name: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -85,8 +90,11 @@ def afgrl(graph_name: str, seed: int, options: argparse.Namespace) -> list[dict[
         validation = [value for value in scores.validation if value is not None]
         curve.append((sum(validation) / len(validation), row["step"] + 1, scores.mean))
         print(graph_name, seed, *(round(value, 2) for value in curve[-1]), flush=True)
+        if row["step"] >= options.until:
+            raise _Enough
 
-    train(method, batch, config.training, callbacks=[look])
+    with contextlib.suppress(_Enough):
+        train(method, batch, config.training, callbacks=[look])
     best = max(curve)
     return [
         {"picked_by": name, "at": at, "test": round(test, 2)}
@@ -101,6 +109,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=5000, help="AFGRL: epochs (default: 5000, as published)")
     parser.add_argument("--every", type=int, default=250, help="AFGRL: epochs between looks (default: 250)")
+    parser.add_argument("--until", type=int, default=10**9, help="AFGRL: stop after so many of these epochs")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--commit", help="to record, where the tree was copied to another machine without its history")

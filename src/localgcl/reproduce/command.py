@@ -8,7 +8,7 @@ from localgcl.atomic import replacing
 from localgcl.config import suggestion
 from localgcl.datasets.source import Source
 from localgcl.devices import choose_device
-from localgcl.reproduce import layouts, plots
+from localgcl.reproduce import layouts, page, plots
 from localgcl.reproduce.experiments import EXPERIMENTS, GROUPS
 from localgcl.reproduce.running import run_all
 from localgcl.reproduce.store import Store
@@ -16,7 +16,7 @@ from localgcl.reproduce.studies import STUDIES, read
 from localgcl.reproduce.table import Table, latex, markdown, text
 from localgcl.training import RunFolder
 
-OUT = Path("results")
+OUT, DOCS, README = Path("results"), Path("docs"), Path("README.md")
 
 
 def names() -> list[str]:
@@ -48,6 +48,10 @@ def reproduce(options: argparse.Namespace, say: Callable[[str], None]) -> None:
             say(f"{name:22} {EXPERIMENTS[name].title}")
         for name, study in STUDIES.items():
             say(f"{name:22} {study.title}")
+        return
+    if options.name == "page":
+        for path in page.write(Store(options.out), DOCS, README):
+            say(f"{path}")
         return
     if options.jobs < 1:
         raise ValueError(f"jobs is {options.jobs}; it must be at least 1")
