@@ -17,7 +17,7 @@ def test_markdown() -> None:
         "",
         "| row | cora | note |",
         "|---|---:|---|",
-        r"| local-gcl | **84.5 ± 0.4** | a\|b |",
+        "| local-gcl | **84.5\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.4** | a\\|b |",
         r"| grace_2 | OOM | {x} \y ~ #1 $2 |",
         "",
         "5% of A & B, d = 2^k; **best** in bold",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import gc
 import hashlib
 import json
 import shutil
@@ -90,6 +91,7 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
         if cell.timed:
             fit(graph, config.replace(steps=3, warmup=0))
         if place.type == "cuda":
+            gc.collect()  # recorded steps of the cell before are in cycles, and their memory would be counted here
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         folder = runs / f"{cell.recipe}-{cell.seed}" if long else None

@@ -45,7 +45,9 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
         measured = {graph: found(line, graph, experiment, results) for graph in graphs}
         cells = [_accuracy(line, graph, experiment, measured[graph], line.label == best[graph]) for graph in graphs]
         rows.append([line.label, *cells])
-        memory.append([line.label, *(_memory(measured[graph]) or _why(line, graph) for graph in graphs)])
+        memory.append(
+            [line.label, *(_memory(measured[graph]) or _why(line, graph, measured[graph], "not measured") for graph in graphs)]
+        )
         if line.label != OURS.label:
             ours = {graph: found(OURS, graph, experiment, results) for graph in graphs}
             differences.append([line.label, *(_difference(ours[graph], measured[graph]) for graph in graphs)])
@@ -68,7 +70,7 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
             f"{name}-memory",
             f"{experiment.title}: peak memory",
             "Largest memory given out by PyTorch while training on the GPU, in GiB; in bold what exceeds 16, the paper's GPU. "
-            "Empty for what ran on a CPU.",
+            "What ran on a CPU is not measured.",
             columns,
             memory,
         ),
@@ -182,10 +184,10 @@ def _spread(values: Sequence[float], count: int) -> str:
     return f"{statistics.fmean(values):.2f}{deviation}" + (f" ({count})" if count else "")
 
 
-def _why(line: Line, graph: str, rows: Sequence[Row] = ()) -> str:
-    """What stands where there is no number."""
+def _why(line: Line, graph: str, rows: Sequence[Row] = (), ran: str = "") -> str:
+    """What stands where there is no number; `ran` where the cell was run."""
     if rows:
-        return rows[0]["outcome"]
+        return ran or rows[0]["outcome"]
     return NO_SETTINGS if line.settings(graph) is None else NOT_RUN
 
 

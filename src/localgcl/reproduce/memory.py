@@ -5,6 +5,7 @@ of a method holds N x N matrices and ours does not, the same steps are also trie
 mode, GRACE and GCA with the loss written out over all pairs, AFGRL with the matrix of similarities that its search sorts.
 """
 
+import gc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ def measure(
 
 
 def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device: str) -> Row:
+    gc.collect()  # recorded steps of the row before are in cycles, and their memory would be counted here
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     row: Row = {"method": method, "graph": name, "form": form, "cap_gib": cap_gib, "out_of_memory": False}

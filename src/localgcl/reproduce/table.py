@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?%?|OOM|-|")
+_NUMBER_PARTS = re.compile(r"(?<=\d) (?=± \d)|(?<=±) (?=\d)|(?<=\d) (?=\(\d+\))|(?<=,) (?=[-+]\d)")
 _SPECIALS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -52,18 +53,20 @@ def markdown(table: Table) -> str:
     """Heading, pipe table and caption; numbers are aligned to the right.
 
     Example:
-        >>> print(markdown(Table("t", "Accuracy", "One seed.", ["method", "cora"], [["dgi", "**82.3 ± 0.6**"]])))
+        >>> print(markdown(Table("t", "Accuracy", "One seed.", ["method", "cora"], [["dgi", "**82.3**"]])))
         ## Accuracy
         <BLANKLINE>
         | method | cora |
         |---|---:|
-        | dgi | **82.3 ± 0.6** |
+        | dgi | **82.3** |
         <BLANKLINE>
         One seed.
         <BLANKLINE>
     """
+    # A number keeps its deviation, and how many it is of, on its line.
+    rows = [[_NUMBER_PARTS.sub("\N{NO-BREAK SPACE}", cell) for cell in row] for row in table.rows]
     rule = "|".join("---:" if right else "---" for right in _numeric(table))
-    lines = [_pipes(table.columns), f"|{rule}|", *map(_pipes, table.rows)]
+    lines = [_pipes(table.columns), f"|{rule}|", *map(_pipes, rows)]
     return "\n".join([f"## {table.title}", "", *lines, "", table.caption, ""])
 
 
