@@ -164,7 +164,7 @@ def _curves(name: str, experiment: Experiment, results: Results) -> list[Table]:
                 cells.append(text or (_why(line, graph, mine) if line else ""))
             rows.append([label, graph, *cells])
     time = "; median time of the training loop" if experiment.timed else ""
-    reading = f"Test accuracy in %, mean ± standard deviation over seeds (how many){time}. A column a value of {experiment.axis}."
+    reading = f"Test accuracy in %, mean ± standard deviation over seeds (how many){time}, for values of {experiment.axis}."
     caption = f"{_warning(experiment)}{experiment.text} {reading} {_origin(experiment, results)}"
     columns = ["method", "graph", *(f"{experiment.axis} = {value}" for value in values)]
     return [Table(name, experiment.title, caption, columns, rows)]
@@ -271,11 +271,11 @@ def _origin(experiment: Experiment, results: Results) -> str:
     commits = ", ".join(sorted({short(row["commit"]) for row in rows} - {""})) or "unknown"
     days = sorted({row["date"][:10] for row in rows})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    looks = len({(row["recipe"], row["seed"]) for row in _scored(rows)})
+    count = len({(row["recipe"], row["seed"]) for row in rows})
     shared = max(int(row["jobs"]) for row in rows)
     times = f" Up to {shared} cells ran at once, so times do not compare." if shared > 1 and _shows_times(experiment) else ""
     return (
-        f"Evaluator: protocol {protocols}; test labels were looked at {looks} times, see the ledger. {machines}; {when}; "
+        f"Evaluator: protocol {protocols}. {count} results; every look at test labels is in the ledger. {machines}; {when}; "
         f"commit {commits}.{times}"
     )
 

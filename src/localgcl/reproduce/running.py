@@ -80,9 +80,7 @@ def _result(row: dict[str, Any]) -> str:
     return f"{row['test']:.2f} after {row['steps']} steps in {row['seconds']:.1f} s"
 
 
-def _here(
-    todo: list[Cell], attempt: Callable[[Cell], Outcome], over: Callable[[], bool]
-) -> Iterator[tuple[Cell, Outcome]]:
+def _here(todo: list[Cell], attempt: Callable[[Cell], Outcome], over: Callable[[], bool]) -> Iterator[tuple[Cell, Outcome]]:
     for cell in todo:
         if over():
             return
