@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from localgcl import training
 from localgcl.config import choices
 from localgcl.datasets import random_splits
+from localgcl.evaluation import evaluate
 from localgcl.methods import METHODS, configure
 from localgcl.reproduce import cells
 from localgcl.reproduce.cells import _CIRCUMSTANCES, Cell, run
@@ -26,7 +28,7 @@ def _small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
     """What evaluate was called with: embeddings, graph and splits; and the rest."""
-    calls, real = [], cells.evaluate
+    calls, real = [], evaluate
 
     def kept(*arguments: Any, **settings: Any) -> Any:
         calls.append((arguments, settings))
@@ -40,7 +42,7 @@ class Fit:
     """`fit`, which remembers its calls and, where asked to, breaks off with `error` after step `last` of a training."""
 
     def __init__(self) -> None:
-        self.real, self.calls = cells.fit, list[tuple[Any, bool]]()
+        self.real, self.calls = training.fit, list[tuple[Any, bool]]()
         self.last, self.error = -1, BaseException()
 
     def __call__(self, graph: Any, config: Any, **arguments: Any) -> Model:
@@ -140,7 +142,7 @@ def test_a_seed_decides_weights_probe_and_the_split_where_the_graph_has_none(
 
 def test_without_validation_nodes_that_column_is_empty() -> None:
     split = dataclasses.replace(graph().splits[0], val=torch.zeros(0, dtype=torch.int64))
-    row = cells._scored(cells.evaluate(graph().x, graph(), [split], protocol="dgi", steps=1, repeats=2))
+    row = cells._scored(evaluate(graph().x, graph(), [split], protocol="dgi", steps=1, repeats=2))
     assert (row["validation"], len(json.loads(row["test_by_split"]))) == ("", 2)
 
 

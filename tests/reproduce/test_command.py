@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from localgcl.cli import main
-from localgcl.reproduce import cells, command, experiments, running
+from localgcl.evaluation import evaluate
+from localgcl.reproduce import cells, command, experiments, plots, running
 from localgcl.reproduce.experiments import Experiment, Line
 from localgcl.reproduce.store import Store
 from localgcl.reproduce.studies import STUDIES
+from localgcl.reproduce.table import Table
 from tests.reproduce.problems import TINY, graph
 
 TABLE = Experiment(
@@ -46,11 +48,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "recipe", lambda method, _: known.get(method))
     monkeypatch.setattr(cells, "_graph", graph)
     monkeypatch.setattr(running, "check_committed", lambda: None)
-    real = cells.evaluate
 
     def fast(*arguments: Any, protocol: str, **settings: Any) -> Any:
         assert protocol == "linear"
-        return real(*arguments, protocol="knn", **settings)
+        return evaluate(*arguments, protocol="knn", **settings)
 
     monkeypatch.setattr(cells, "evaluate", fast)
 
@@ -119,7 +120,7 @@ def test_a_timed_curve_is_drawn_and_never_shares_the_device(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    monkeypatch.setattr(command.plots, "sensitivity", lambda *_, **__: drawn.append("sensitivity"))
+    monkeypatch.setattr(plots, "sensitivity", lambda *_, **__: drawn.append("sensitivity"))
     assert reproduce("small-scale", "--jobs", "3", "--out", tmp_path) == 0
     assert {row["jobs"] for row in Store(tmp_path).rows().values()} == {"1"}
     assert f"written: {tmp_path / 'small-scale.svg'}\n" in capsys.readouterr().out
@@ -131,7 +132,7 @@ def test_a_group_is_all_its_parts_and_needs_a_row_in_one_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    monkeypatch.setattr(command.plots, "sensitivity", lambda rows, path, option: drawn.append((len(rows), path.name, option)))
+    monkeypatch.setattr(plots, "sensitivity", lambda rows, path, option: drawn.append((len(rows), path.name, option)))
     assert reproduce("small-both", "--out", tmp_path, "--methods", "dgi") == 0
     assert drawn == [(1, "small-D.svg", "num_features")]
     drawn.clear()
@@ -145,12 +146,11 @@ def test_a_group_is_all_its_parts_and_needs_a_row_in_one_of_them(
 def test_failures_are_told_at_the_end_and_change_the_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = running.run
 
     def run(cell: Any, *rest: Any) -> Any:
         if cell.seed:
             raise ValueError("the loss became nan")
-        return real(cell, *rest)
+        return cells.run(cell, *rest)
 
     monkeypatch.setattr(running, "run", run)
     assert reproduce("small-table", "--graphs", "cora", "--out", tmp_path) == 1
@@ -198,11 +198,15 @@ def test_a_study_is_measured_then_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"n": 1}]
+
+    def draw(kept: Any, path: Path) -> None:
+        path.write_text(f"{len(kept)} points")
+
     study = dataclasses.replace(
         STUDIES["theorem-error"],
         measure=lambda given: rows * len(given.graphs),
-        table=lambda kept: command.Table("mine", "Mine", "Read me.", ["n"], [[str(row["n"])] for row in kept]),
-        plot=lambda kept, path: path.write_text(f"{len(kept)} points") and None,
+        table=lambda kept: Table("mine", "Mine", "Read me.", ["n"], [[str(row["n"])] for row in kept]),
+        plot=draw,
     )
     monkeypatch.setitem(STUDIES, "mine", study)
     assert reproduce("mine", "--out", tmp_path, "--graphs", "cora", "cs") == 0

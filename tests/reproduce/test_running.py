@@ -90,7 +90,7 @@ def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_mistake_in_the_code_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "run", lambda *_: {}["nothing"])
+    monkeypatch.setattr(running, "run", lambda *_: dict[str, Any]()["nothing"])
     with pytest.raises(KeyError, match="nothing"):
         everything([cell()], Store(tmp_path))
 
@@ -114,7 +114,8 @@ def test_no_time_starts_nothing(jobs: int, tmp_path: Path, ran: list[Cell]) -> N
 
 
 def test_after_so_many_minutes_no_cell_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
+    clock = SimpleNamespace(now=1000.0)
+    clock.monotonic = lambda: clock.now
 
     def run(mine: Cell, *_: Any) -> dict[str, Any]:
         clock.now += 60

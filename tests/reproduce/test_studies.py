@@ -9,10 +9,9 @@ import pytest
 
 from localgcl.cli import main
 from localgcl.methods import configure
-from localgcl.reproduce import facts, kernel_error, studies
+from localgcl.reproduce import block_models, facts, kernel_error, memory, studies, theorem_error, theorem_features
 from localgcl.reproduce.studies import STUDIES, Study, read
 from localgcl.reproduce.table import Table
-from localgcl.reproduce.theorem_error import star
 from localgcl.training import fit
 from tests.reproduce.problems import TINY, graph
 
@@ -97,11 +96,14 @@ def test_kernel_error_of_a_run_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     tiny = [part for name, value in TINY.items() for part in (f"--{name}", str(value))]
     shared = ["--device", "cpu", "--quiet", "--temperature", "0.7", "--no-symmetrise"]
     assert main(["train", "digits", *tiny, *shared, "--out", str(tmp_path / "run")]) == 0
-    calls = []
+    calls: list[tuple[Any, Any]] = []
     real = kernel_error.measure
-    monkeypatch.setattr(
-        kernel_error, "measure", lambda *parts, **settings: calls.append((parts, settings)) or real(*parts, **settings)
-    )
+
+    def kept(*parts: Any, **settings: Any) -> Any:
+        calls.append((parts, settings))
+        return real(*parts, **settings)
+
+    monkeypatch.setattr(kernel_error, "measure", kept)
     (row,) = STUDIES["kernel-error"].measure(options(run=str(tmp_path / "run")))
     assert (row["graph"], row["nodes"], row["d"], row["tau"], row["D"]) == ("digits", 1797, 8, 0.7, 64)
     (((z, prepared), settings),) = calls
@@ -155,7 +157,9 @@ def test_facts_are_counted_once_and_kept(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_theorem_from_numbers_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies.theorem_error, "default_graphs", lambda names: {name: star(5) for name in ("star", *names)})
+    monkeypatch.setattr(
+        theorem_error, "default_graphs", lambda names: {name: theorem_error.star(5) for name in ("star", *names)}
+    )
     study, path = STUDIES["theorem-error"], tmp_path / "theorem-error.json"
     study.run(path, options(graphs=["mine"]))
     kept = read(path)  # infinite bounds come back, too
@@ -167,18 +171,18 @@ def test_a_theorem_from_numbers_to_picture(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_seeds_methods_and_graphs_reach_the_studies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies.block_models, "measure", lambda *, seeds: [{"seeds": list(seeds)}])
+    monkeypatch.setattr(block_models, "measure", lambda *, seeds: [{"seeds": list(seeds)}])
     assert STUDIES["block-models"].measure(options()) == [{"seeds": [0, 1, 2]}]
     assert STUDIES["block-models"].measure(options(seeds=1)) == [{"seeds": [0]}]
-    monkeypatch.setattr(studies.memory, "measure", lambda *given, device: iter([{"given": (*given, device)}]))
+    monkeypatch.setattr(memory, "measure", lambda *given, device: iter([{"given": (*given, device)}]))
     assert STUDIES["table-memory"].measure(options(methods=["dgi"], graphs=["cora"], device="cuda")) == [
         {"given": (["dgi"], ["cora"], "cuda")}
     ]
-    monkeypatch.setattr(studies.theorem_features, "measure", lambda: [{"D": 4}])
+    monkeypatch.setattr(theorem_features, "measure", lambda: [{"D": 4}])
     assert STUDIES["theorem-features"].measure(options()) == [{"D": 4}]
 
 
 def test_a_study_is_called_what_its_table_is() -> None:
     assert facts.hyperparameters_table().name in STUDIES
     assert facts.datasets_table({"cora": graph()}).name in STUDIES
-    assert studies.memory.table([]).name in STUDIES
+    assert memory.table([]).name in STUDIES
