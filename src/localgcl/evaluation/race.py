@@ -61,7 +61,7 @@ class Race:
                     self._look(torch.tensor((block + 1) * every, device=self.at.device))
         rest = steps - whole * every
         if rest:
-            self._block(self.adam.rates[-rest:], self.adam.roots[-rest:], rest)
+            self._block(self.adam.rates[steps - rest :], self.adam.roots[steps - rest :], rest)
             if look:
                 self._look(torch.tensor(steps, device=self.at.device))
 

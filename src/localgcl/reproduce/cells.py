@@ -7,7 +7,6 @@ import hashlib
 import json
 import shutil
 import statistics
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ import torch
 from localgcl.comparison import splits_of
 from localgcl.config import Config
 from localgcl.datasets import load
-from localgcl.devices import choose_device
-from localgcl.evaluation import evaluate
+from localgcl.devices import choose_device, device_memory
+from localgcl.evaluation import Scores, evaluate
 from localgcl.graph import Graph
-from localgcl.methods import configure
 from localgcl.training import Model, fit
 from localgcl.training.environment import describe
 
 # What changes where and how a run is carried out, but not what comes out of it beyond rounding.
 _CIRCUMSTANCES = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
-# A shorter training is sooner run again than written down along the way.
+# A shorter training is sooner run again than written down along the way; a longer one is, each time after so many steps.
 _LONG = 1000
 
 
@@ -63,16 +61,12 @@ class Cell:
         return self.recipe, self.seed
 
 
-def make_cell(method: str, graph: str, settings: Mapping[str, Any], seed: int, *, timed: bool = False) -> Cell:
-    """A cell from flat settings; what is not named is the method's default."""
-    return Cell(configure(method, settings), graph, seed, timed)
-
-
 def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1) -> dict[str, Any]:
     """Trains, embeds, scores: the row for results.csv.
 
     A long training is written to a folder under `runs` and goes on from there after an interruption; the folder is removed
-    when its result is known. A training that does not fit the GPU is a result, too: "out of memory".
+    when its result is known. A training that does not fit the device is a result, too: "out of memory". But not where cells
+    share the device, since it might fit alone: that raises RuntimeError.
 
     Args:
         cell: What to run.
@@ -82,48 +76,55 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
         jobs: How many cells run at once: with more than one, times say little.
     """
     graph = _graph(cell.graph)
-    place = choose_device(device)
-    long = cell.config.training.steps >= _LONG
-    every = {"log_every": max(1, cell.config.training.steps // 20), "checkpoint_every": 1000 if long else 0}
+    place, steps = choose_device(device), cell.config.training.steps
+    # Random numbers of a CPU and of a GPU are different ones: a training is not continued on the other.
+    folder = runs / f"{cell.recipe}-{cell.seed}-{place.type}" if steps >= _LONG else None
+    every = {"log_every": max(1, steps // 20), "checkpoint_every": _LONG if folder is not None else 0}
     config = cell.config.replace(seed=cell.seed, device=device, **every)
     row = _circumstances(cell, place, commit, jobs)
     try:
         if cell.timed:
             fit(graph, config.replace(steps=3, warmup=0))
-        if place.type == "cuda":
-            gc.collect()  # recorded steps of the cell before are in cycles, and their memory would be counted here
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        folder = runs / f"{cell.recipe}-{cell.seed}" if long else None
-        model = fit(graph, config, folder=folder, resume=folder is not None and folder.exists())
-        row |= _costs(model, place)
-        scores = evaluate(
-            model.embed(graph),
-            graph,
-            splits_of(graph, 1, cell.seed),
-            protocol=cell.protocol,
-            seed=cell.seed,
-            device=device,
-        )
-    except torch.cuda.OutOfMemoryError:
-        total = torch.cuda.get_device_properties(place).total_memory
-        return row | {"outcome": f"out of memory ({total / 2**30:.0f} GiB)"}
-    if folder is not None:
+        model, costs = _train(graph, config, place, folder)
+        splits = splits_of(graph, 1, cell.seed)
+        z = model.embed(graph)
+        row |= costs | _scored(evaluate(z, graph, splits, protocol=cell.protocol, seed=cell.seed, device=device))
+    except torch.cuda.OutOfMemoryError as error:
+        if jobs > 1:
+            raise RuntimeError(f"out of memory beside {jobs - 1} other cells; run it again with --jobs 1") from error
+        row["outcome"] = f"out of memory ({device_memory(place) / 2**30:.0f} GiB)"
+    if folder is not None and folder.exists():
         shutil.rmtree(folder)
+    return row
+
+
+def _train(graph: Graph, config: Config, device: torch.device, folder: Path | None) -> tuple[Model, dict[str, Any]]:
+    """The model, and what it took: seconds in the loop, steps, and on a GPU what the allocator gave out at most."""
+    held = 0
+    if device.type == "cuda":
+        gc.collect()  # recorded steps of the cell before are in cycles, and their memory would be counted here
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+        held = torch.cuda.memory_allocated(device)  # by earlier cells of this process: workspaces that libraries keep
+    resume = folder is not None and (folder / "config.toml").exists()
+    if folder is not None and not resume:
+        shutil.rmtree(folder, ignore_errors=True)  # cut off before it had begun
+    model = fit(graph, config, folder=folder, resume=resume)
+    # A model that was found finished in its folder comes back on the CPU: its memory has not been seen here.
+    peak = torch.cuda.max_memory_allocated(device) - held if model.device.type == "cuda" else None
+    seconds = model.history[-1]["seconds"] if model.history else 0.0
+    costs = {"seconds": round(seconds, 3), "steps": model.step, "peak_mib": "" if peak is None else round(peak / 2**20)}
+    return model, costs
+
+
+def _scored(scores: Scores) -> dict[str, Any]:
     validation = [value for value in scores.validation if value is not None]
-    return row | {
+    return {
         "outcome": "ok",
         "test": round(scores.mean, 3),
-        "validation": round(statistics.fmean(validation), 3),
+        "validation": round(statistics.fmean(validation), 3) if validation else "",
         "test_by_split": json.dumps([round(value, 3) for value in scores.values]),
     }
-
-
-def _costs(model: Model, device: torch.device) -> dict[str, Any]:
-    """Seconds in the training loop, steps, and what the allocator gave out at most; the last on a GPU only."""
-    peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else None
-    seconds = model.history[-1]["seconds"] if model.history else 0.0
-    return {"seconds": round(seconds, 3), "steps": model.step, "peak_mib": "" if peak is None else round(peak)}
 
 
 def _circumstances(cell: Cell, device: torch.device, commit: str | None, jobs: int) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """`localgcl reproduce`: its options, and what each name of an experiment calls."""
 
 import argparse
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from localgcl.atomic import replacing
 from localgcl.config import suggestion
-from localgcl.datasets.source import Source
 from localgcl.devices import choose_device
 from localgcl.reproduce import layouts, page, plots
 from localgcl.reproduce.experiments import EXPERIMENTS, GROUPS
@@ -14,19 +14,18 @@ from localgcl.reproduce.running import run_all
 from localgcl.reproduce.store import Store
 from localgcl.reproduce.studies import STUDIES, read
 from localgcl.reproduce.table import Table, latex, markdown, text
-from localgcl.training import RunFolder
 
 OUT, DOCS, README = Path("results"), Path("docs"), Path("README.md")
 
 
 def names() -> list[str]:
-    """Everything that can be reproduced."""
-    return [*EXPERIMENTS, *GROUPS, *STUDIES]
+    """Everything that can be reproduced, and the pages made from it."""
+    return [*EXPERIMENTS, *GROUPS, *STUDIES, "page"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line of `localgcl reproduce`."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help=f"{', '.join(names())}; or page: write docs/results.md")
+    parser.add_argument("name", nargs="?", metavar="NAME", help=f"what to run; left out, all are listed: {', '.join(names())}")
     parser.add_argument("--graphs", nargs="+", default=[], metavar="G", help="only these graphs")
     parser.add_argument("--methods", nargs="+", default=[], metavar="M", help="only these rows, by method or label")
     parser.add_argument("--seeds", type=int, metavar="N", help="at most so many seeds a cell (default: the experiment's)")
@@ -44,39 +43,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def reproduce(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Runs what is missing, then prints the tables and writes them as Markdown, LaTeX and plots."""
     if options.name is None:
-        for name in EXPERIMENTS:
-            say(f"{name:22} {EXPERIMENTS[name].title}")
-        for name, study in STUDIES.items():
-            say(f"{name:22} {study.title}")
+        titles = {name: experiment.title for name, experiment in EXPERIMENTS.items()}
+        titles |= {name: f"All of {', '.join(parts)}" for name, parts in GROUPS.items()}
+        titles |= {name: study.title for name, study in STUDIES.items()}
+        titles["page"] = f"The pages of results and claims in {DOCS}, and the table of {README}, from all of these"
+        for name in names():
+            say(f"{name:22} {titles[name]}")
         return
+    if options.name not in names():
+        raise ValueError(f"there is nothing called {options.name!r} to reproduce{suggestion(options.name, tuple(names()))}")
+    for option, value in {"jobs": options.jobs, "seeds": options.seeds}.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{option} is {value}; it must be at least 1")
     if options.name == "page":
         for path in page.write(Store(options.out), DOCS, README):
-            say(f"{path}")
-        return
-    if options.jobs < 1:
-        raise ValueError(f"jobs is {options.jobs}; it must be at least 1")
-    if options.name in STUDIES:
+            say(f"written: {path}")
+    elif options.name in STUDIES:
         _study(options, say)
     else:
         _experiments(options, say)
 
 
 def _experiments(options: argparse.Namespace, say: Callable[[str], None]) -> None:
-    if options.name not in (*EXPERIMENTS, *GROUPS):
-        raise ValueError(f"there is no experiment {options.name!r}{suggestion(options.name, tuple(names()))}")
-    store, failures = Store(options.out), []
-    chosen = GROUPS.get(options.name, (options.name,))
-    for name in chosen:
-        experiment = EXPERIMENTS[name]
-        _check("graphs", options.graphs, experiment.columns())
-        _check("methods", options.methods, {part for line in experiment.lines for part in (line.label, line.method)})
+    chosen = {name: EXPERIMENTS[name] for name in GROUPS.get(options.name, (options.name,))}
+    lines = [line for experiment in chosen.values() for line in experiment.lines]
+    _check("graphs", options.graphs, {graph for experiment in chosen.values() for graph in experiment.columns()})
+    _check("methods", options.methods, {part for line in lines for part in (line.label, line.method)})
+    store, failures, started = Store(options.out), list[str](), time.monotonic()
+    for name, experiment in chosen.items():
         if not options.show:
+            spent = (time.monotonic() - started) / 60
             failures += run_all(
                 experiment.cells(options.graphs, options.methods, options.seeds),
                 store,
                 device=str(choose_device(options.device)),
                 jobs=1 if experiment.timed else options.jobs,
-                minutes=options.minutes,
+                minutes=None if options.minutes is None else options.minutes - spent,
                 commit=options.commit,
                 say=say,
             )
@@ -89,7 +91,7 @@ def _experiments(options: argparse.Namespace, say: Callable[[str], None]) -> Non
                 plots.scale(drawn, path)
             else:
                 plots.sensitivity(drawn, path, option="dim" if experiment.axis == "d" else "num_features")
-            say(f"{path}")
+            say(f"written: {path}")
         for line in layouts.missing(experiment, results):
             say(f"not complete: {line}")
     if failures:
@@ -98,28 +100,32 @@ def _experiments(options: argparse.Namespace, say: Callable[[str], None]) -> Non
 
 def _study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     study, path = STUDIES[options.name], options.out / f"{options.name}.json"
-    if options.run is not None:
-        options.source = Source(**RunFolder.open(options.run).source)
-    options.device = str(choose_device(options.device))
-    kept = read(path) if options.show else study.run(path, options)
+    if options.show:
+        kept = read(path)
+    else:
+        options.device = str(choose_device(options.device))
+        kept = study.run(path, options)
     _write([study.show(kept)], options.out, say)
     if study.plot is not None and kept["rows"]:
         picture = options.out / f"{options.name}.svg"
         study.plot(kept["rows"], picture)
-        say(f"{picture}")
+        say(f"written: {picture}")
 
 
 def _write(tables: Iterable[Table], folder: Path, say: Callable[[str], None]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    written = []
     for table in tables:
         say(text(table))
         for suffix, render in ((".md", markdown), (".tex", latex)):
             with replacing(folder / f"{table.name}{suffix}") as temporary:
                 temporary.write_text(render(table), encoding="utf-8")
+        written.append(str(folder / table.name))
+    say(f"written, as .md and .tex: {', '.join(written)}")
 
 
 def _check(what: str, given: Iterable[str], known: Iterable[str]) -> None:
     allowed = tuple(known)
     for name in given:
         if name not in allowed:
-            raise ValueError(f"--{what} names {name!r}, which this experiment has not{suggestion(name, allowed)}")
+            raise ValueError(f"--{what} names {name!r}, which is not part of it{suggestion(name, allowed)}")

@@ -146,7 +146,7 @@ def _scale() -> Iterator[Line]:
 
 def _dims(label: str, method: str, changes: dict[str, Any], seeds: int) -> Iterator[Line]:
     for dim in (64, 128, 256, 512, 1024, 2048, 4096):
-        # Methods with a width of their own between the layers keep its ratio to the embedding.
+        # 0: layers between are as wide as the embedding, whatever the recipe says.
         yield Line(label, method, {**changes, "dim": dim, "hidden": 0}, seeds=seeds, value=dim)
 
 

@@ -108,7 +108,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def _cell(row: Row, method: str, graph: str) -> str:
-    main, large = graph != "arxiv-structure", "arxiv" if graph == "arxiv-structure" else graph
-    said = printed("tbl-exp-main" if main else "tbl-exp-arxiv", method, large)
+    known = graph.removesuffix("-structure")
+    said = printed("tbl-exp-arxiv" if known == "arxiv" else "tbl-exp-main", method, known)
     text = "**out**" if row["out_of_memory"] else f"{row['peak_mib'] / 1024:.2f}"
     return f"{text} [OOM]" if said is not None and said.text == "OOM" else text

@@ -49,6 +49,16 @@ class Store:
         return sum(row["recipe"] in known for row in read_rows(self.ledger, LEDGER_FIELDS))
 
 
+def short(commit: str) -> str:
+    """Seven digits of a commit, and the + of a modified tree.
+
+    Example:
+        >>> short("5b36acba7dd8d6ea8f659d73b731109a8d78d6c1+")
+        '5b36acb+'
+    """
+    return commit[:7] + "+" * commit.endswith("+")
+
+
 def check_committed() -> None:
     """Raises ValueError when a recipe of a source checkout is not committed: settings are fixed before test labels are read."""
     root = _PACKAGE.parents[1]

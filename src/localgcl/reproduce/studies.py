@@ -1,7 +1,7 @@
 """The studies that are no table of trained cells: facts about graphs and settings, theorems, block models, memory.
 
-A study measures rows of plain values, which are kept in one JSON file with date, commit and hardware, and shown as tables and a
-plot. Running it again measures it again.
+A study measures rows of plain values, which are kept in one JSON file with date, commit and hardware, and shown as a table and
+a plot. Running it again measures it again.
 """
 
 import argparse
@@ -13,13 +13,16 @@ from typing import Any
 
 from localgcl.atomic import replacing
 from localgcl.datasets import load
+from localgcl.datasets.source import Source
+from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.preparation import column_statistics, prepare
 from localgcl.recipes import settings_for
 from localgcl.reproduce import block_models, facts, kernel_error, memory, theorem_error, theorem_features
 from localgcl.reproduce.experiments import HETEROPHILY, MAIN, arxiv
+from localgcl.reproduce.store import short
 from localgcl.reproduce.table import Table
-from localgcl.training import Model, fit
+from localgcl.training import Model, RunFolder, fit
 from localgcl.training.environment import describe
 
 Row = dict[str, Any]
@@ -27,18 +30,27 @@ Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """A title, what measures, and what shows; `tables` gets the rows."""
+    """What can be measured.
+
+    Args:
+        title: One line.
+        measure: Gets the options of the command line and gives rows.
+        table: Shows rows.
+        plot: Draws them.
+        on_device: Whether it runs on the device that was asked for; else it runs on the CPU.
+    """
 
     title: str
     measure: Callable[[argparse.Namespace], list[Row]]
     table: Callable[[Sequence[Row]], Table]
     plot: Callable[[Sequence[Row], Path], None] | None = None
+    on_device: bool = False
 
     def run(self, path: Path, options: argparse.Namespace) -> dict[str, Any]:
         """Measures, and keeps the rows in `path`."""
         made = describe()
-        device = made["gpu"] if options.device != "cpu" and made["gpu"] else made["processor"]
-        kept = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": device}
+        hardware = made["gpu"] if self.on_device and options.device != "cpu" else made["processor"]
+        kept = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": hardware}
         kept["rows"] = self.measure(options)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
@@ -48,8 +60,8 @@ class Study:
     def show(self, kept: dict[str, Any]) -> Table:
         """The table, with where its rows come from."""
         table = self.table(kept["rows"])
-        commit = f", commit {kept['commit'][:7]}" if kept["commit"] else ""
-        return dataclasses.replace(table, caption=f"{table.caption} {kept['hardware']}; {kept['date'][:10]}{commit}.")
+        commit = short(kept["commit"] or "") or "unknown"
+        return dataclasses.replace(table, caption=f"{table.caption} {kept['hardware']}; {kept['date'][:10]}; commit {commit}.")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -77,44 +89,56 @@ def _memory(options: argparse.Namespace) -> list[Row]:
 
 
 def _kernel_error(options: argparse.Namespace) -> list[Row]:
-    """The embeddings of a run folder on its own graph, or of each graph's recipe, trained here."""
+    """The embeddings of a run folder on its own graph, or of a graph's recipe, trained here."""
     if options.run is not None:
-        model, graph = Model.load(options.run), options.source.read()
-        return _surrogate(model, graph, graph.name)
-    rows = []
-    for name in options.graphs or ["cora"]:
-        graph = load(name)
-        settings = settings_for("local-gcl", graph, name).values
-        model = fit(graph, configure("local-gcl", {**settings, "device": options.device}))
-        rows += _surrogate(model, graph, name)
-    return rows
+        run = RunFolder.open(options.run)
+        if run.config.method != "local-gcl":
+            raise ValueError(f"{run.path} was trained with {run.config.method}; kernel-error is about the loss of local-gcl")
+        if not run.source:
+            raise ValueError(f"{run.path} does not say which graph it was trained on; name one with --graphs instead")
+        source = Source(**run.source)
+        return _surrogate(Model.load(run), source.read(), source.name)
+    if len(options.graphs) > 1:
+        raise ValueError(f"kernel-error is about one graph, not {len(options.graphs)}; run it for each, with its own --out")
+    (name,) = options.graphs or ["cora"]
+    graph = load(name)
+    settings = settings_for("local-gcl", graph, name).values
+    return _surrogate(fit(graph, configure("local-gcl", {**settings, "device": options.device})), graph, name)
 
 
-def _surrogate(model: Model, graph: Any, name: str) -> list[Row]:
+def _surrogate(model: Model, graph: Graph, name: str) -> list[Row]:
     config = model.config
-    if config.method != "local-gcl":
-        raise ValueError(f"the run was trained with {config.method}; kernel-error is about the loss of local-gcl")
     prepared = prepare(graph, config.preparation, column_statistics(graph, config.preparation.scaling))
     rows = kernel_error.measure(model.embed(graph), prepared, temperature=config.options.temperature)
-    return [{"graph": name, **row} for row in rows]
+    return [{**row, "graph": name} for row in rows]
 
 
-def _sizes(options: argparse.Namespace) -> list[Row]:
-    return [{"graph": name} for name in options.graphs or (*MAIN, *HETEROPHILY, arxiv())]
+def _datasets(options: argparse.Namespace) -> list[Row]:
+    graphs = options.graphs or (*MAIN, *HETEROPHILY, arxiv())
+    return [dataclasses.asdict(facts.datasets_table({name: load(name) for name in graphs}))]
+
+
+def _hyperparameters(options: argparse.Namespace) -> list[Row]:  # noqa: ARG001
+    return [dataclasses.asdict(facts.hyperparameters_table())]
+
+
+def _as_kept(rows: Sequence[Row]) -> Table:
+    """A study whose only row is its table."""
+    return Table(**rows[0])
 
 
 STUDIES: dict[str, Study] = {
-    "table-datasets": Study(
-        "The graphs, counted", _sizes, lambda rows: facts.datasets_table({row["graph"]: load(row["graph"]) for row in rows})
-    ),
-    "table-hyperparameters": Study("Local-GCL's settings", lambda _: [], lambda _: facts.hyperparameters_table()),
+    "table-datasets": Study("The graphs, counted", _datasets, _as_kept),
+    "table-hyperparameters": Study("Local-GCL's settings, printed and in recipes", _hyperparameters, _as_kept),
     "theorem-error": Study(
         "Theorem 1: error and norm of the eigen-solution", _theorem_error, theorem_error.table, theorem_error.plot
     ),
     "theorem-features": Study(
         "Theorem 2: the kernel's estimate", _theorem_features, theorem_features.table, theorem_features.plot
     ),
-    "kernel-error": Study("The surrogate loss beside the exact one", _kernel_error, kernel_error.table, kernel_error.plot),
+    "kernel-error": Study(
+        "The surrogate loss beside the exact one", _kernel_error, kernel_error.table, kernel_error.plot, on_device=True
+    ),
     "block-models": Study("Homophily and heterophily on block models", _block_models, block_models.table, block_models.plot),
-    "table-memory": Study("Out of memory at 16 GiB?", _memory, memory.table),
+    "table-memory": Study("Out of memory at 16 GiB?", _memory, memory.table, on_device=True),
 }

@@ -8,15 +8,14 @@ from pathlib import Path
 
 from localgcl.graph import Graph
 from localgcl.search import log
-from localgcl.search.samplers import key
 from localgcl.search.trial import Problem, run
 
 
 def finals(
     graph: Graph,
     rows: list[log.Row],
-    folder: Path,
-    varied: list[str],
+    path: Path,
+    shared: log.Row,
     *,
     finalists: int,
     seeds: int,
@@ -25,24 +24,34 @@ def finals(
     device: str,
     say: Callable[[str], None],
 ) -> list[log.Row]:
-    """Validates the best `finalists` of `rows` on `seeds` seeds; the best becomes the recipe. Known ones are not run again."""
-    entered, path = log.best(rows, finalists), folder / "trials.csv"
-    first = entered[0]
+    """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Known ones are not run again.
+
+    Args:
+        graph: As loaded; labels of test nodes are hidden here.
+        rows: Trials, at least one of them scored.
+        path: The log, to which the new rows are added.
+        shared: The columns that all rows of this search share.
+        finalists: How many.
+        seeds: Seeds 0, 1... of each.
+        splits: As for `tune`.
+        redraws: As for `tune`.
+        device: Where to train and validate.
+        say: Takes a line for each finalist.
+    """
+    entered, shared = log.best(rows, finalists), {**shared, "seeds": str(seeds)}
     sizes = {"seeds": seeds, "splits": splits, "redraws": redraws}
-    problem = Problem.of(graph, first["method"], protocol=first["protocol"], device=device, **sizes)
-    shared = {**first, "seeds": str(seeds)}
+    problem = Problem.of(graph, shared["method"], protocol=shared["protocol"], device=device, **sizes)
     known = {row["settings"]: row for row in log.read(path) if all(row[column] == shared[column] for column in log.SAME)}
     found = []
     for row in entered:
-        settings = json.loads(row["settings"])
-        if key(settings) not in known:
-            told = {
-                name: "" if value is None else str(value) for name, value in dataclasses.asdict(run(problem, settings)).items()
-            }
+        settings = row["settings"]
+        if settings not in known:
+            outcome = dataclasses.asdict(run(problem, json.loads(settings)))
+            told = {name: "" if value is None else str(value) for name, value in outcome.items()}
             date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            known[key(settings)] = {**shared, **told, "settings": key(settings), "date": date}
-            log.append(path, known[key(settings)])
-        found.append(known[key(settings)])
-        say(f"finalist: {row['validation']} on {row['seeds']} seeds, {found[-1]['validation']} on {seeds}  {row['settings']}")
-    log.write_recipe(folder / "recipe.toml", found, varied)
+            known[settings] = {**shared, **told, "settings": settings, "date": date}
+            log.append(path, known[settings])
+        found.append(known[settings])
+        result = found[-1]["validation"] or found[-1]["note"]
+        say(f"finalist: {row['validation']} on {row['seeds']} seeds, {result} on {seeds}  {settings}")
     return found

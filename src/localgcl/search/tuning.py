@@ -104,9 +104,11 @@ def tune(
     """
     if sampler not in SAMPLERS:
         raise ValueError(f"there is no sampler {sampler!r}{suggestion(sampler, SAMPLERS)}")
-    for option, value in {"trials": trials, "seeds": seeds, "splits": splits, "jobs": jobs}.items():
+    for option, value in {"trials": trials, "seeds": seeds, "splits": splits, "jobs": jobs, "final_seeds": final_seeds}.items():
         if value < 1:
             raise ValueError(f"{option} is {value}; it must be at least 1, for example 3")
+    if finalists < 0 or redraws < 0:
+        raise ValueError(f"finalists is {finalists} and redraws {redraws}; they must be at least 0")
     validating_probe(protocol, {})
     source = Source(graph) if isinstance(graph, str) else graph
     graph = source.read() if isinstance(source, Source) else source
@@ -147,7 +149,9 @@ def tune(
         raise ValueError(f"no trial could be scored; {trials_file} says why: {rows[-1]['note'] if rows else 'there is none'}")
     if finalists:
         sizes = {"finalists": finalists, "seeds": final_seeds, "splits": splits, "redraws": redraws}
-        rows = finals(graph, rows, folder, list(allowed.values), device=device, say=say, **sizes)
+        rows = finals(graph, rows, trials_file, shared, device=device, say=say, **sizes)
+        if not log.best(rows):
+            raise ValueError(f"no finalist could be scored; {trials_file} says why: {rows[-1]['note']}")
     settings = log.write_recipe(recipe_file, rows, list(allowed.values))
     return Found(settings, log.score(log.best(rows)[0]), rows, folder)
 
