@@ -81,7 +81,7 @@ def test_from_nothing_to_tables_and_files(tmp_path: Path, capsys: pytest.Capture
     files = {f"small-table{part}{suffix}" for part in ("", "-differences", "-memory") for suffix in (".md", ".tex")}
     assert {path.name for path in out.iterdir()} == {*files, "results.csv", "ledger.csv"}
     assert f"written, as .md and .tex: {out / 'small-table'}, " in printed
-    page = (out / "small-table.md").read_text(encoding="utf-8")
+    page = (out / "small-table.md").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert page.startswith("## Small table\n\n| method | cora | photo |\n")
     assert "(2)** [84.5 ± 0.4]" in page or "(2) [84.5 ± 0.4]" in page
     assert r"\label{small-table}" in (out / "small-table.tex").read_text(encoding="utf-8")
