@@ -189,7 +189,7 @@ def test_slips_are_one_line_and_leave_nothing(
 def test_without_a_name_everything_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce() == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*SMALL, "small-both", *STUDIES]
+    assert [line.split()[0] for line in listed] == [*SMALL, "small-both", *STUDIES, "page"]
     assert listed[0] == f"{'small-table':22} Small table"
     assert listed[len(SMALL)] == f"{'small-both':22} All of small-d, small-D"
 
