@@ -14,10 +14,12 @@ from localgcl.datasets import random_splits
 from localgcl.evaluation import evaluate
 from localgcl.methods import METHODS, configure
 from localgcl.reproduce import cells
-from localgcl.reproduce.cells import _CIRCUMSTANCES, Cell, run
+from localgcl.reproduce.cells import Cell, run
 from localgcl.reproduce.store import FIELDS
 from localgcl.training import Interrupted, Model
 from tests.reproduce.problems import cell, graph
+
+CIRCUMSTANCES = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
 
 
 @pytest.fixture(autouse=True)
@@ -79,13 +81,13 @@ def test_a_recipe_changes_with_every_setting_but_not_with_circumstances(method: 
     config = mine.config
     groups = (config.preparation, config.encoder, config.training, config.options)
     fields = {field.name: field for group in groups for field in dataclasses.fields(group)}
-    assert set(mine.settings) | set(_CIRCUMSTANCES) == set(fields)  # defaults, too
+    assert set(mine.settings) | set(CIRCUMSTANCES) == set(fields)  # defaults, too
     changed = {}
     for name, field in fields.items():
         settings = {name: other(field, config.flat()[name])}
         changed[name] = dataclasses.replace(mine, config=config.replace(**settings)).recipe
-    assert {name for name, recipe in changed.items() if recipe == mine.recipe} == set(_CIRCUMSTANCES)
-    assert len(set(changed.values())) == len(fields) - len(_CIRCUMSTANCES) + 1
+    assert {name for name, recipe in changed.items() if recipe == mine.recipe} == set(CIRCUMSTANCES)
+    assert len(set(changed.values())) == len(fields) - len(CIRCUMSTANCES) + 1
     assert configure(method, config.flat()) == config  # spelled out defaults are the same recipe
 
 
