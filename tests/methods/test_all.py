@@ -64,6 +64,13 @@ def test_trains_on_an_awkward_graph(name: str, mode: str, symmetrise: bool) -> N
 
 
 @pytest.mark.parametrize("name", TRAINED)
+def test_dropout_is_not_ignored(name: str) -> None:
+    method = find_method(name)
+    first = [fit(GRAPH, config_of(name, dropout=share)).history[0]["loss"] for share in (0.0, 0.5)]
+    assert first[0] != first[1], f"{method.__name__} does not hand its generator on to the encoder"
+
+
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_step_moves_the_weights(name: str) -> None:
     config = config_of(name)
     before = Model.fresh(config, GRAPH.num_features, {}).method.state_dict()

@@ -80,7 +80,7 @@ class LocalGCL(Method):
         return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
-        z = self.encoder(batch.inputs)
+        z = self.encoder(batch.inputs, generator)
         terms = local_terms(
             z,
             batch.graph,
