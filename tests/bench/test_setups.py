@@ -82,8 +82,10 @@ def test_sparse_features_of_a_named_graph(graphs_root: Path, monkeypatch: pytest
 
 def test_a_recipe_brings_its_own_sizes(graphs_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALGCL_HOME", str(graphs_root))
+    settings = {"dim": 24, "num_features": 48, "steps": 7}
+    monkeypatch.setattr("localgcl.bench.setups.recipe", lambda _, graph: settings if graph == "cora" else None)
     cell = BENCHMARKS["recipe"].setup(Cell(graph="cora")).cell
-    assert (cell.nodes, cell.dim, cell.num_features, cell.case) == (2708, 2048, 8192, "cora, 50 steps")
+    assert (cell.nodes, cell.dim, cell.num_features, cell.case) == (2708, 24, 48, "cora, 7 steps")
     with pytest.raises(ValueError, match="there is no recipe for 'digits'"):
         BENCHMARKS["recipe"].setup(Cell(graph="digits"))
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from localgcl.datasets.source import Source
+from localgcl.recipes import recipes
 from localgcl.search import log, trial, tune
 from localgcl.search.samplers import SAMPLERS
 from tests.search.problems import FIXED, SMALL, graph, lasting, search
@@ -155,7 +156,7 @@ def test_a_table_that_is_no_log_is_not_added_to(tmp_path: Path) -> None:
 def test_a_search_starts_from_the_recipe_of_a_data_set_or_file(tmp_path: Path) -> None:
     cora = dataclasses.replace(graph(), name="cora")
     first = json.loads(search(tmp_path / "a", cora, start="recipe", trials=1).rows[0]["settings"])
-    assert first == {**FIXED, **FIRST, "weight_decay": 1e-6, "num_features": 8192}
+    assert first == {**FIRST, **recipes("local-gcl")["cora"], **FIXED}
     (tmp_path / "mine.toml").write_text("[sbm]\ntemperature = 0.8\nhidden = 6\ndim = 7\n")
     rows = search(tmp_path / "b", start=tmp_path / "mine.toml", sampler="grid", trials=50).rows
     assert json.loads(rows[0]["settings"]) == {**FIXED, **FIRST, "temperature": 0.8, "hidden": 6}
