@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import localgcl as lg
 from localgcl.datasets import sbm
+from localgcl.recipes import recipe
 
 SMALL: dict[str, Any] = {"dim": 16, "num_features": 64, "steps": 3, "device": "cpu"}
 
@@ -122,7 +123,9 @@ def test_history_and_choices_are_told(graph: lg.Graph) -> None:
 
 def test_recipes_by_name() -> None:
     model = lg.LocalGCL.from_recipe("cora", dim=32)
-    assert (model.dim, model.num_features, model.weight_decay) == (32, 8192, 1e-6)
+    found = recipe("local-gcl", "cora")
+    assert found is not None
+    assert (model.dim, model.num_features, model.weight_decay) == (32, found["num_features"], found["weight_decay"])
     with pytest.raises(ValueError, match="there is no recipe for 'corra'"):
         lg.LocalGCL.from_recipe("corra")
 

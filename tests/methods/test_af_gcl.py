@@ -107,4 +107,4 @@ def test_recipes_build(name: str) -> None:
 
 
 def test_recipes_cover_the_benchmarks_but_arxiv() -> None:
-    assert set(recipes("af-gcl")) == set(recipes("local-gcl"))
+    assert set(recipes("af-gcl")) == set(recipes("local-gcl")) - {"arxiv-structure"}

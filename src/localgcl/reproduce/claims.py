@@ -100,7 +100,9 @@ def _along(experiment: str, label: str, values: Sequence[int], axis: str) -> Cal
 
 def _dims(evidence: Evidence) -> str:
     values = (64, 512, 2048, 4096)
-    return " ".join(_along("figure-sensitivity-d", label, values, "d")(evidence) for label in ("local-gcl", "cca-ssg", "dgi"))
+    return " ".join(
+        _along("figure-sensitivity-dimension", label, values, "d")(evidence) for label in ("local-gcl", "cca-ssg", "dgi")
+    )
 
 
 def _maps(evidence: Evidence) -> str:
@@ -211,7 +213,7 @@ EVIDENCE: dict[str, Callable[[Evidence], str]] = {
     "kernelised": _maps,
     "sorf": _map_costs,
     "dimension": _dims,
-    "projection": _along("figure-sensitivity-D", "local-gcl", (256, 1024, 4096, 16384), "D"),
+    "projection": _along("figure-sensitivity-features", "local-gcl", (256, 1024, 4096, 16384), "D"),
     "negatives": _times,
     "neighbours": _neighbours,
     "heterophily": _floor,

@@ -239,7 +239,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         timed=True,
         axis="steps",
     ),
-    "figure-sensitivity-d": Experiment(
+    "figure-sensitivity-dimension": Experiment(
         "Embedding dimension d",
         "All other settings are those of the recipe; layers between have the width d.",
         (
@@ -251,7 +251,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         layout="curve",
         axis="d",
     ),
-    "figure-sensitivity-D": Experiment(
+    "figure-sensitivity-features": Experiment(
         "Projection dimension D",
         "All other settings are those of the recipe.",
         tuple(_frequencies()),
@@ -260,4 +260,4 @@ EXPERIMENTS: dict[str, Experiment] = {
         axis="D",
     ),
 }
-GROUPS: dict[str, tuple[str, ...]] = {"figure-sensitivity": ("figure-sensitivity-d", "figure-sensitivity-D")}
+GROUPS: dict[str, tuple[str, ...]] = {"figure-sensitivity": ("figure-sensitivity-dimension", "figure-sensitivity-features")}

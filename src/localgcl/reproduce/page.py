@@ -33,7 +33,9 @@ def write(store: Store, docs: Path, readme: Path | None) -> list[Path]:
     pictures = docs / "_static" / "results"
     pictures.mkdir(parents=True, exist_ok=True)
     written = [docs / "results.md", docs / "does-it-hold.md"]
-    _replace(written[0], "\n\n".join([_HEAD, *_experiments(results, pictures), *_study_parts(studies, pictures)]) + "\n")
+    recipes = {row["recipe"] for row in results.values()}
+    looks = f"Below are {len(recipes)} recipes; test labels were looked at {store.looks(recipes)} times with them."
+    _replace(written[0], "\n\n".join([_HEAD, looks, *_experiments(results, pictures), *_study_parts(studies, pictures)]) + "\n")
     evidence = claims.Evidence(results, {name: kept["rows"] for name, kept in studies.items()})
     _replace(written[1], "\n\n".join([_CLAIMS_HEAD, *claims.page(evidence)]) + "\n")
     if readme is not None:
