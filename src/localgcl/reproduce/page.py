@@ -1,5 +1,6 @@
 """The pages "Results" and "Does it hold?" and the README's table, made from what was stored and nothing else."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def write(store: Store, docs: Path, readme: Path | None) -> list[Path]:
     _replace(written[1], "\n\n".join([_CLAIMS_HEAD, *claims.page(evidence)]) + "\n")
     if readme is not None:
         (main, *_) = layouts.tables("table-main", EXPERIMENTS["table-main"], results)
-        body = "\n".join(markdown(main).splitlines()[2:])
+        without = (layouts.NOT_RUN, layouts.NO_SETTINGS)
+        rows = [row for row in main.rows if not all(cell.startswith(without) for cell in row[1:])]
+        body = "\n".join(markdown(dataclasses.replace(main, rows=rows)).splitlines()[2:])
         before, _, rest = readme.read_text().partition(START)
         if not rest:
             raise ValueError(f"{readme} has no line {START!r} to write the table after")
