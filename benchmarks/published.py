@@ -147,8 +147,8 @@ CAUSES_HEAD = """
 Their released evaluators pick what ours does not (`python benchmarks/causes.py`, benchmarks/results/causes.csv). GMI's reports
 the highest test accuracy along the steps of its classifier; its two published figures for Cora are 82.7 and 83.0, for two ways
 of averaging neighbours of which the released code has one. AFGRL's reports the epoch of pre-training that is best on
-validation, and training longer lowers accuracy here. With what their own evaluators pick, both come within a point. Test
-accuracy by what picks, mean over seeds:
+validation, and training longer lowers accuracy here. With what their own evaluators pick, AFGRL comes within a
+point, and GMI within a point of the lower of its figures. Test accuracy by what picks, mean over seeds:
 
 | method | graph | picked by | at step | test accuracy | seeds | hardware |
 |---|---|---|---|---|---|---|

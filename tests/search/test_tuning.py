@@ -148,7 +148,7 @@ def test_a_recipe_of_the_users_own_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_a_table_that_is_no_log_is_not_added_to(tmp_path: Path) -> None:
     (tmp_path / "trials.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="is not the log of a search"):
+    with pytest.raises(ValueError, match="has other columns than these rows"):
         search(tmp_path, trials=1)
     assert (tmp_path / "trials.csv").read_text() == "a,b\n1,2\n"
 

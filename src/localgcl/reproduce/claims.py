@@ -34,7 +34,7 @@ class Evidence:
 
     def text(self, experiment: str, label: str, graph: str, quantity: str = "test", value: int | None = None) -> str:
         found = self.mean(experiment, label, graph, quantity, value)
-        return "not run" if found is None else f"{found:.2f}"
+        return ("not measured" if quantity == "peak_mib" else "not run") if found is None else f"{found:.2f}"
 
 
 def _best_augmenting(evidence: Evidence) -> str:
@@ -137,9 +137,8 @@ def _neighbours(evidence: Evidence) -> str:
                 [evidence.text("table-noncontrastive", label, graph, quantity) for quantity in ("test", "seconds", "peak_mib")]
                 for label in (parent, local)
             )
-            parts.append(
-                f"{local} on {graph} {before[0]} to {after[0]} %, {before[1]} to {after[1]} s, {before[2]} to {after[2]} MiB"
-            )
+            told = (f"{was} to {now} {unit}" for was, now, unit in zip(before, after, ("%", "s", "MiB"), strict=True))
+            parts.append(f"{local} on {graph} {', '.join(told)}")
     return "; ".join(parts) + "."
 
 

@@ -1,15 +1,12 @@
 """The log of a search: trials.csv, to which a row is added as each trial finishes, and recipe.toml, its best row."""
 
-import csv
-import io
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import tomli_w
 
-from localgcl.atomic import replacing
+from localgcl.atomic import append_rows, read_rows, replacing
 from localgcl.methods import configure
 from localgcl.search.space import Settings
 
@@ -25,26 +22,12 @@ MARK = "# Made by localgcl tune"
 
 def read(path: Path) -> list[Row]:
     """All rows, oldest first; none where there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != FIELDS:
-            raise ValueError(f"{path} is not the log of a search (its columns are others); choose another folder with --out")
-        return list(reader)
+    return read_rows(path, FIELDS)
 
 
 def append(path: Path, row: Row) -> None:
     """One line, in one write: an interruption leaves whole rows."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    if not path.exists():
-        writer.writeheader()
-    writer.writerow(row)
-    with path.open("a", newline="") as file:
-        file.write(text.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
+    append_rows(path, FIELDS, [row])
 
 
 def score(row: Row) -> float:
