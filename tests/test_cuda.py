@@ -133,6 +133,11 @@ def test_recorded_steps_equal_steps_one_by_one(negatives: str, monkeypatch: pyte
     assert float((a - b).norm() / b.norm()) < 1e-2
 
 
+def test_fixed_frequencies_are_not_recorded() -> None:
+    config = configure("local-gcl", {"dim": 16, "negatives": "sorf", "frequencies": "fixed", "steps": 10, "device": "cuda"})
+    assert fit(sbm(60, seed=2), config).step == 10
+
+
 def test_a_replayed_probe_equals_the_cpus() -> None:
     graph = sbm(600, classes=3, splits=2)
     settings: dict[str, Any] = {"steps": 105, "check_every": 10}  # the last steps are no whole block

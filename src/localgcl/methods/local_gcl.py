@@ -54,7 +54,8 @@ class LocalGCL(Method):
         self.seed = config.training.seed
         self.encoder = build_encoder(num_inputs, config.encoder)
         self.mixes = self.options.hard_negatives == "progcl-mix"
-        self.static = not self.mixes  # mixing starts part of the way
+        # Mixing starts part of the way; fixed frequencies are drawn on the CPU and copied, which cannot be recorded.
+        self.static = not self.mixes and self.options.frequencies == "resampled"
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.steps_done: Tensor
         self.step: int | None = None  # what the buffer holds, once it has been read: reading makes the host wait for a GPU

@@ -144,15 +144,15 @@ def _scale() -> Iterator[Line]:
             yield Line(f"grace, k = {count}", "grace", sampled, seeds=3, value=steps)
 
 
-def _dims(label: str, method: str, changes: dict[str, Any], seeds: int) -> Iterator[Line]:
+def _dims(label: str, method: str, changes: dict[str, Any]) -> Iterator[Line]:
     for dim in (64, 128, 256, 512, 1024, 2048, 4096):
         # 0: layers between are as wide as the embedding, whatever the recipe says.
-        yield Line(label, method, {**changes, "dim": dim, "hidden": 0}, seeds=seeds, value=dim)
+        yield Line(label, method, {**changes, "dim": dim, "hidden": 0}, seeds=3, value=dim)
 
 
 def _frequencies() -> Iterator[Line]:
     for count in (256, 512, 1024, 2048, 4096, 8192, 16384):
-        yield Line("local-gcl", "local-gcl", {**_SORF, "num_features": count}, value=count)
+        yield Line("local-gcl", "local-gcl", {**_SORF, "num_features": count}, seeds=3, value=count)
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -243,9 +243,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Embedding dimension d",
         "All other settings are those of the recipe; layers between have the width d.",
         (
-            *_dims("local-gcl", "local-gcl", _SORF, 5),
-            *_dims("cca-ssg", "cca-ssg", {}, 5),
-            *_dims("dgi", "dgi", {}, 3),
+            *_dims("local-gcl", "local-gcl", _SORF),
+            *_dims("cca-ssg", "cca-ssg", {}),
+            *_dims("dgi", "dgi", {}),
         ),
         CITATIONS,
         layout="curve",
