@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.sparse as sp
 import torch
 
 import localgcl as lg
@@ -108,10 +109,12 @@ def test_a_step_never_makes_the_host_wait() -> None:
             torch.cuda.set_sync_debug_mode("default")
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("negatives", ["exact", "sorf", "rff"])
-def test_recorded_steps_equal_steps_one_by_one(negatives: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_steps_equal_steps_one_by_one(negatives: str, dropout: float, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = sbm(400, seed=2)
-    settings = {"dim": 64, "num_features": 512, "negatives": negatives, "steps": 20, "device": "cuda"}
+    graph = graph.with_features(sp.random_array((400, 300), density=0.02, random_state=0)) if dropout else graph
+    settings = {"dim": 64, "num_features": 512, "negatives": negatives, "steps": 20, "dropout": dropout, "device": "cuda"}
     config = configure("local-gcl", settings)
     replays: list[torch.cuda.CUDAGraph] = []
     replay = torch.cuda.CUDAGraph.replay

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.arrays import as_features, csr_tensor, features_to_scipy
+from localgcl.arrays import as_features, features_to_scipy
 from localgcl.config import Activation, EncoderOptions
 from localgcl.graph import Graph
 from localgcl.ops import SparseMatrix, spmm
@@ -180,9 +180,7 @@ def mlp_head(
 def drop_entries(h: Tensor | SparseMatrix, rate: float, generator: torch.Generator) -> Tensor | SparseMatrix:
     """Dropout: entries set to zero with probability `rate`, the others divided by 1 - rate. Of a sparse matrix, stored ones."""
     if isinstance(h, SparseMatrix):
-        csr = h.csr
-        values = _dropped(csr.values(), rate, generator)
-        return SparseMatrix(csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1])))
+        return h.with_values(_dropped(h.csr.values(), rate, generator))
     return _dropped(h, rate, generator)
 
 

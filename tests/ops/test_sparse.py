@@ -47,6 +47,19 @@ def test_gradcheck(case: str) -> None:
     assert torch.autograd.gradcheck(lambda x: spmm(matrix, x), random_rows(dense.shape[1], 2).requires_grad_())
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_other_values_in_the_same_places(case: str) -> None:
+    dense, symmetric = CASES[case]
+    matrix = SparseMatrix(dense.to_sparse_csr(), symmetric=symmetric)
+    values = random_rows(1, matrix.csr.values().numel(), seed=3)[0]  # not symmetric, whatever the places are
+    expected = dense.clone()
+    expected[dense != 0] = values
+    changed = matrix.with_values(values)
+    assert torch.equal(changed.csr.to_dense(), expected)
+    assert torch.equal(changed.transposed.csr.to_dense(), expected.T)
+    assert torch.equal(matrix.csr.to_dense(), dense)
+
+
 def test_gradient_of_a_sum() -> None:
     """The upstream gradient of sum() is one number expanded, which sparse kernels cannot read."""
     dense, _ = CASES["wide"]

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.arrays import csr_tensor
@@ -26,12 +26,30 @@ class SparseMatrix:
     def transposed(self) -> "SparseMatrix":
         if self.symmetric:
             return self
-        coo = self.csr.to_sparse_coo()
-        rows, columns = coo.indices()[1], coo.indices()[0]
-        order = torch.argsort(rows * self.shape[0] + columns, stable=True)
-        indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=rows.device)
-        torch.cumsum(torch.bincount(rows, minlength=self.shape[1]), 0, out=indptr[1:])
-        return SparseMatrix(csr_tensor(indptr, columns[order], coo.values()[order], (self.shape[1], self.shape[0])))
+        columns = self.csr.col_indices()
+        indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=columns.device)
+        torch.cumsum(torch.bincount(columns, minlength=self.shape[1]), 0, out=indptr[1:])
+        return self._reversed(indptr, self._rows[self._order], self.csr.values())
+
+    def with_values(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
+        """Other values in the same places, as dropout makes at each step: places are not sorted again for the transpose."""
+        csr, turned = self.csr, self.transposed.csr
+        other = SparseMatrix(csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1])))
+        other.__dict__["transposed"] = self._reversed(turned.crow_indices(), turned.col_indices(), values)
+        return other
+
+    @cached_property
+    def _rows(self) -> Int[Tensor, " m"]:
+        indptr, count = self.csr.crow_indices(), self.csr.values().numel()
+        return torch.arange(self.shape[0], device=indptr.device).repeat_interleave(indptr.diff(), output_size=count)
+
+    @cached_property
+    def _order(self) -> Int[Tensor, " m"]:
+        """Where each entry of the transpose is stored here."""
+        return torch.argsort(self.csr.col_indices(), stable=True)
+
+    def _reversed(self, indptr: Int[Tensor, " k"], indices: Int[Tensor, " m"], values: Float[Tensor, " m"]) -> "SparseMatrix":
+        return SparseMatrix(csr_tensor(indptr, indices, values[self._order], (self.shape[1], self.shape[0])))
 
 
 def spmm(matrix: SparseMatrix, x: Float[Tensor, "k d"]) -> Float[Tensor, "n d"]:

@@ -122,12 +122,10 @@ _PARENTS: dict[str, tuple[str, dict[str, Any]]] = {
 def _neighbours() -> Iterator[Line]:
     """Each method beside its form without augmentation, at equal epochs."""
     for name, (method, settings) in _PARENTS.items():
-        yield Line(name, method, settings)
-        yield Line(f"{name}-local", method, {**settings, "positives": "neighbours"})
-    mlp = {"encoder": "mlp", "batch_norm": True}
-    yield Line(
-        "cca-ssg-local, MLP", "cca-ssg", {**_PARENTS["cca-ssg"][1], "positives": "neighbours", **mlp}, printed="cca-ssg-local"
-    )
+        yield Line(name, method, settings, seeds=3)
+        yield Line(f"{name}-local", method, {**settings, "positives": "neighbours"}, seeds=3)
+    changes = {**_PARENTS["cca-ssg"][1], "positives": "neighbours", "encoder": "mlp", "batch_norm": True}
+    yield Line("cca-ssg-local, MLP", "cca-ssg", changes, seeds=3, printed="cca-ssg-local")
 
 
 def _scale() -> Iterator[Line]:
@@ -214,7 +212,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-feature-maps": Experiment(
         "The negative term: exact, and by three feature maps",
         "All other settings are those of local-gcl. One cell at a time on the device, after a warm-up.",
-        tuple(Line(name, "local-gcl", {"negatives": name}) for name in ("exact", "rff", "orf", "sorf")),
+        tuple(Line(name, "local-gcl", {"negatives": name}, seeds=3) for name in ("exact", "rff", "orf", "sorf")),
         (*CITATIONS, "physics"),
         layout="costs",
         timed=True,
