@@ -73,7 +73,7 @@ class FakeGPU:
         self.share = share
 
     def fit(self, _: Any, config: Any) -> None:
-        assert self.share == 0.25
+        assert self.share in (0.25, 0.5)  # 16 or 32 of 64 GiB
         self.fitted.append(config)
         if config.flat().get("mode") == "faithful":
             raise torch.cuda.OutOfMemoryError("tried to allocate")
@@ -95,6 +95,18 @@ def test_methods_are_tried_under_the_cap_in_both_forms(gpu: FakeGPU) -> None:
     assert [config.flat().get("mode") for config in gpu.fitted[:3]] == ["scalable", "faithful", None]
     assert {(config.training.steps, config.training.device) for config in gpu.fitted} == {(memory.STEPS, "cuda")}
     assert gpu.share == 1.0  # the cap is lifted
+
+
+def test_rows_that_are_known_are_not_measured_again(gpu: FakeGPU) -> None:
+    known = list(measure(["mvgrl", "dgi"], ["cora"]))
+    rest = list(measure(["mvgrl", "dgi"], ["cora", "digits"], known=[known[0], known[2]]))
+    assert [(row["graph"], row["method"], row["form"]) for row in rest] == [
+        ("cora", "mvgrl", "as released"),
+        *(("digits", *each) for each in (("mvgrl", "ours"), ("mvgrl", "as released"), ("dgi", "ours"))),
+    ]
+    assert list(measure(["mvgrl", "dgi"], ["cora"], known=known)) == []
+    assert len(list(measure(["dgi"], ["cora"], known=known, cap_gib=32.0))) == 1  # under another cap
+    assert len(gpu.fitted) == 3 + 4 + 1
 
 
 def test_the_cap_is_lifted_after_an_error(gpu: FakeGPU, monkeypatch: pytest.MonkeyPatch) -> None:

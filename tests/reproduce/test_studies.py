@@ -2,6 +2,7 @@ import argparse
 import dataclasses
 import functools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,26 @@ def test_a_failure_leaves_what_was_kept_before(tmp_path: Path, monkeypatch: pyte
         COUNTS.run(path, options())
     assert path.read_text() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("_made")
+def test_a_long_study_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "counts.json"
+
+    def counted(given: argparse.Namespace, known: tuple[Any, ...]) -> Iterator[dict[str, int]]:
+        for n in range(len(known), 4):
+            if n == given.seeds:
+                raise KeyboardInterrupt
+            yield {"n": n}
+
+    study = Study("Counts", counted, shown, resumes=True)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(path, options(seeds=2))
+    assert read(path)["rows"] == [{"n": 0}, {"n": 1}]
+    with pytest.raises(ValueError, match=r"measured with commit 0123456789\+, and now it is abc; remove the file"):
+        study.run(path, options(commit="abc"))
+    assert study.run(path, options()) == read(path)
+    assert [row["n"] for row in read(path)["rows"]] == [0, 1, 2, 3]
 
 
 def test_a_study_that_was_never_run_cannot_be_shown(tmp_path: Path) -> None:
@@ -174,9 +195,9 @@ def test_seeds_methods_and_graphs_reach_the_studies(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(block_models, "measure", lambda *, seeds: [{"seeds": list(seeds)}])
     assert STUDIES["block-models"].measure(options()) == [{"seeds": [0, 1, 2]}]
     assert STUDIES["block-models"].measure(options(seeds=1)) == [{"seeds": [0]}]
-    monkeypatch.setattr(memory, "measure", lambda *given, device: iter([{"given": (*given, device)}]))
-    assert STUDIES["table-memory"].measure(options(methods=["dgi"], graphs=["cora"], device="cuda")) == [
-        {"given": (["dgi"], ["cora"], "cuda")}
+    monkeypatch.setattr(memory, "measure", lambda *given, known, device: [{"given": (*given, known, device)}])
+    assert STUDIES["table-memory"].measure(options(methods=["dgi"], graphs=["cora"], device="cuda"), [{"n": 1}]) == [
+        {"given": (["dgi"], ["cora"], [{"n": 1}], "cuda")}
     ]
     monkeypatch.setattr(theorem_features, "measure", lambda: [{"D": 4}])
     assert STUDIES["theorem-features"].measure(options()) == [{"D": 4}]

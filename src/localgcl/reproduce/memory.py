@@ -27,23 +27,37 @@ STEPS = 3
 
 
 def measure(
-    methods: Sequence[str] = METHODS, graphs: Sequence[str] = GRAPHS, *, cap_gib: float = 16.0, device: str = "cuda"
+    methods: Sequence[str] = METHODS,
+    graphs: Sequence[str] = GRAPHS,
+    *,
+    known: Sequence[Row] = (),
+    cap_gib: float = 16.0,
+    device: str = "cuda",
 ) -> Iterator[Row]:
-    """A row for each method, graph and form: the peak in MiB, or that the cap was hit."""
+    """A row for each method, graph and form that is not `known`: the peak in MiB, or that the cap was hit."""
     if torch.device(device).type != "cuda":
         raise ValueError(f"device is {device!r}; memory is counted and capped by the allocator of a GPU, so give cuda")
     index = torch.device(device).index or 0  # a cap needs a number
     total = torch.cuda.get_device_properties(index).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, cap_gib * 2**30 / total), index)
     try:
+        tried = {(row["graph"], row["method"], row["form"], row["cap_gib"]) for row in known}
         for name in graphs:
+            todo = [each for each in _forms(methods) if (name, *each, cap_gib) not in tried]
+            if not todo:
+                continue
             graph = load(name)
-            for method in methods:
-                yield _row(method, graph, name, "ours", cap_gib, device)
-                if method in ("mvgrl", "gmi", "grace", "gca", "afgrl"):
-                    yield _row(method, graph, name, "as released", cap_gib, device)
+            for method, form in todo:
+                yield _row(method, graph, name, form, cap_gib, device)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, index)
+
+
+def _forms(methods: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for method in methods:
+        yield method, "ours"
+        if method in ("mvgrl", "gmi", "grace", "gca", "afgrl"):  # whose released code holds N x N matrices
+            yield method, "as released"
 
 
 def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device: str) -> Row:

@@ -1,13 +1,13 @@
 """The studies that are no table of trained cells: facts about graphs and settings, theorems, block models, memory.
 
 A study measures rows of plain values, which are kept in one JSON file with date, commit and hardware, and shown as a table and
-a plot. Running it again measures it again.
+a plot. Running it again measures it again, but for a long one, which goes on where it was stopped.
 """
 
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,30 +38,55 @@ class Study:
         table: Shows rows.
         plot: Draws them.
         on_device: Whether it runs on the device that was asked for; else it runs on the CPU.
+        resumes: Whether rows are kept as they come, and not measured again: `measure` is also given those there are.
     """
 
     title: str
-    measure: Callable[[argparse.Namespace], list[Row]]
+    measure: Callable[..., Iterable[Row]]
     table: Callable[[Sequence[Row]], Table]
     plot: Callable[[Sequence[Row], Path], None] | None = None
     on_device: bool = False
+    resumes: bool = False
 
     def run(self, path: Path, options: argparse.Namespace) -> dict[str, Any]:
         """Measures, and keeps the rows in `path`."""
         made = describe()
         hardware = made["gpu"] if self.on_device and options.device != "cpu" else made["processor"]
-        kept = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": hardware}
-        kept["rows"] = self.measure(options)
+        kept: dict[str, Any] = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": hardware}
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(kept, indent=1) + "\n")
-        return kept
+        if not self.resumes:
+            return _write(path, {**kept, "rows": list(self.measure(options))})
+        rows = self._before(path, kept)
+        for row in self.measure(options, tuple(rows)):
+            rows.append(row)
+            _write(path, {**kept, "rows": rows})
+        return {**kept, "rows": rows}
+
+    def _before(self, path: Path, kept: dict[str, Any]) -> list[Row]:
+        """Rows that were measured earlier, by the same code on the same hardware."""
+        if not path.exists():
+            return []
+        before = read(path)
+        for what in ("commit", "hardware"):
+            if before[what] != kept[what]:
+                raise ValueError(
+                    f"{path} was measured with {what} {before[what]}, and now it is {kept[what]}; "
+                    "remove the file to measure all of it again, or give --out another folder"
+                )
+        rows: list[Row] = before["rows"]
+        return rows
 
     def show(self, kept: dict[str, Any]) -> Table:
         """The table, with where its rows come from."""
         table = self.table(kept["rows"])
         commit = short(kept["commit"] or "") or "unknown"
         return dataclasses.replace(table, caption=f"{table.caption} {kept['hardware']}; {kept['date'][:10]}; commit {commit}.")
+
+
+def _write(path: Path, kept: dict[str, Any]) -> dict[str, Any]:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(kept, indent=1) + "\n")
+    return kept
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -84,8 +109,9 @@ def _block_models(options: argparse.Namespace) -> list[Row]:
     return block_models.measure(seeds=range(options.seeds or 3))
 
 
-def _memory(options: argparse.Namespace) -> list[Row]:
-    return list(memory.measure(options.methods or memory.METHODS, options.graphs or memory.GRAPHS, device=options.device))
+def _memory(options: argparse.Namespace, known: Sequence[Row]) -> Iterable[Row]:
+    methods, graphs = options.methods or memory.METHODS, options.graphs or memory.GRAPHS
+    return memory.measure(methods, graphs, known=known, device=options.device)
 
 
 def _kernel_error(options: argparse.Namespace) -> list[Row]:
@@ -140,5 +166,5 @@ STUDIES: dict[str, Study] = {
         "The surrogate loss beside the exact one", _kernel_error, kernel_error.table, kernel_error.plot, on_device=True
     ),
     "block-models": Study("Homophily and heterophily on block models", _block_models, block_models.table, block_models.plot),
-    "table-memory": Study("Out of memory at 16 GiB?", _memory, memory.table, on_device=True),
+    "table-memory": Study("Out of memory at 16 GiB?", _memory, memory.table, on_device=True, resumes=True),
 }
