@@ -64,7 +64,7 @@ class _SpMM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: SparseMatrix, x: Tensor) -> Tensor:
         ctx.matrix = matrix
-        # A weight comes transposed, and of a matrix whose columns lie together CUDA's product takes some thirty times as long.
+        # A weight comes transposed, and with columns that lie together CUDA's product took 14 times as long (CS, 512 columns).
         return matrix.csr.to(x.dtype) @ x.contiguous()
 
     @staticmethod

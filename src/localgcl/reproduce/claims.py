@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from localgcl.reproduce import layouts
+from localgcl.reproduce import layouts, memory
 from localgcl.reproduce.experiments import EXPERIMENTS, HETEROPHILY, MAIN
 from localgcl.reproduce.store import Row
 
@@ -34,7 +34,9 @@ class Evidence:
 
     def text(self, experiment: str, label: str, graph: str, quantity: str = "test", value: int | None = None) -> str:
         found = self.mean(experiment, label, graph, quantity, value)
-        return ("not measured" if quantity == "peak_mib" else "not run") if found is None else f"{found:.2f}"
+        if quantity == "peak_mib":
+            return "not measured" if found is None else f"{found:.0f}"
+        return "not run" if found is None else f"{found:.2f}"
 
 
 def _best_augmenting(evidence: Evidence) -> str:
@@ -160,26 +162,45 @@ def _blocks(claim: str) -> Callable[[Evidence], str]:
 
 
 def _times(evidence: Evidence) -> str:
+    """Each method's time to its own best length of training, picked on validation, and ours as a share of it."""
     found = EXPERIMENTS["figure-scale"]
     (graph,) = found.columns()
-    parts = []
+    parts: list[str] = []
+    seconds: dict[str, float] = {}
     for label in dict.fromkeys(line.label for line in found.lines):
-        best: tuple[float, float] | None = None
-        for line in found.lines:
-            score = evidence.mean("figure-scale", label, graph, value=line.value) if line.label == label else None
-            seconds = evidence.mean("figure-scale", label, graph, "seconds", line.value) if score is not None else None
-            if score is not None and seconds is not None and (best is None or score > best[0]):
-                best = score, seconds
-        parts.append(f"{label} {f'{best[0]:.2f} after {best[1]:.1f} s' if best else 'not run'}")
-    return f"Best test accuracy along training, and the time to it, on {graph}: " + "; ".join(parts) + "."
+        lengths = [line.value or 0 for line in found.lines if line.label == label]
+        run = {v: score for v in lengths if (score := evidence.mean("figure-scale", label, graph, "validation", v)) is not None}
+        if not run:
+            parts.append(f"{label} not run")
+            continue
+        best = max(run, key=lambda value: run[value])
+        seconds[label] = evidence.mean("figure-scale", label, graph, "seconds", best) or 0.0
+        test = evidence.text("figure-scale", label, graph, value=best)
+        parts.append(f"{label} {test} after {seconds[label]:.1f} s{', its longest' if best == max(run) else ''}")
+    text = f"Test accuracy at the length that is best on validation, and the time to it, on {graph}: " + "; ".join(parts) + "."
+    others = [name for name in ("cca-ssg", "bgrl") if seconds.get(name)]
+    if seconds.get("local-gcl") and others:
+        shares = " and ".join(f"{seconds['local-gcl'] / seconds[name]:.2f} of {name}'s" for name in others)
+        text += f" local-gcl's time is {shares}."
+    return text
 
 
 def _memory(evidence: Evidence) -> str:
     rows = evidence.studies.get("table-memory", ())
     if not rows:
         return "Not run yet."
-    out = [f"{row['method']} on {row['graph']} ({row['form']})" for row in rows if row["out_of_memory"]]
-    return f"Out of memory under the cap: {'; '.join(out) or 'none'}."
+    released = [row for row in rows if row["form"] == "as released"]
+    said = [row for row in released if memory.printed_out(row["method"], row["graph"])]
+    over = [row for row in rows if row["out_of_memory"]]
+    ours = max(row["peak_mib"] for row in rows if row["form"] == "ours")
+    return (
+        f"Cells that the paper prints as OOM and that were tried as released: {_names(said)}. Over the cap, of all that were "
+        f"tried: {_names(over)}. This library's own forms need {ours / 1024:.1f} GiB at most."
+    )
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{row['method']} on {row['graph']}" for row in rows) or "none"
 
 
 def _theorem_1(evidence: Evidence) -> str:

@@ -122,7 +122,12 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def _cell(row: Row, method: str, graph: str) -> str:
+    text = "**out**" if row["out_of_memory"] else f"{row['peak_mib'] / 1024:.2f}"
+    return f"{text} [OOM]" if printed_out(method, graph) else text
+
+
+def printed_out(method: str, graph: str) -> bool:
+    """Whether the paper prints that the method runs out of memory on the graph."""
     known = graph.removesuffix("-structure")
     said = printed("tbl-exp-arxiv" if known == "arxiv" else "tbl-exp-main", method, known)
-    text = "**out**" if row["out_of_memory"] else f"{row['peak_mib'] / 1024:.2f}"
-    return f"{text} [OOM]" if said is not None and said.text == "OOM" else text
+    return said is not None and said.text == "OOM"
