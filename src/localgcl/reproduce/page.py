@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.atomic import replacing
-from localgcl.reproduce import claims, layouts, plots
+from localgcl.reproduce import claims, layouts, plots, tried
 from localgcl.reproduce.experiments import EXPERIMENTS
 from localgcl.reproduce.store import Row, Store
 from localgcl.reproduce.studies import STUDIES, read
@@ -36,7 +36,10 @@ def write(store: Store, docs: Path, readme: Path | None) -> list[Path]:
     written = [docs / "results.md", docs / "does-it-hold.md"]
     recipes = {row["recipe"] for row in results.values()}
     looks = f"Below are {len(recipes)} recipes; test labels were looked at {store.looks(recipes)} times with them."
-    _replace(written[0], "\n\n".join([_HEAD, looks, *_experiments(results, pictures), *_study_parts(studies, pictures)]) + "\n")
+    below = tried.table(results, store.folder / "tuning")
+    searched = [markdown(below).rstrip()] if below is not None else []
+    parts = [*_experiments(results, pictures), *searched, *_study_parts(studies, pictures)]
+    _replace(written[0], "\n\n".join([_HEAD, looks, *parts]) + "\n")
     evidence = claims.Evidence(results, {name: kept["rows"] for name, kept in studies.items()})
     _replace(written[1], "\n\n".join([_CLAIMS_HEAD, *claims.page(evidence)]) + "\n")
     if readme is not None:
