@@ -48,7 +48,8 @@ def _best_augmenting(evidence: Evidence) -> str:
         ours = evidence.text("table-main", "local-gcl, printed settings", graph)
         parts.append(f"{graph} {ours} against {f'{known[best]:.2f} ({best}, of {len(known)} run)' if best else 'none run'}")
     return (
-        "Local-GCL with printed settings against the best augmenting method with its published ones: " + "; ".join(parts) + "."
+        "Local-GCL with printed settings against the best augmenting method with those published for it, else picked on "
+        "validation: " + "; ".join(parts) + "."
     )
 
 

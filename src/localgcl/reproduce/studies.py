@@ -53,7 +53,6 @@ class Study:
         made = describe()
         hardware = made["gpu"] if self.on_device and options.device != "cpu" else made["processor"]
         kept: dict[str, Any] = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": hardware}
-        path.parent.mkdir(parents=True, exist_ok=True)
         if not self.resumes:
             return _write(path, {**kept, "rows": list(self.measure(options))})
         rows = self._before(path, kept)
@@ -84,6 +83,7 @@ class Study:
 
 
 def _write(path: Path, kept: dict[str, Any]) -> dict[str, Any]:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(kept, indent=1) + "\n")
     return kept
