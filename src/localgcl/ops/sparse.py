@@ -26,10 +26,11 @@ class SparseMatrix:
     def transposed(self) -> "SparseMatrix":
         if self.symmetric:
             return self
-        columns = self.csr.col_indices()
+        columns, counts = self.csr.col_indices(), self.csr.crow_indices().diff()
+        rows = torch.arange(self.shape[0], device=columns.device).repeat_interleave(counts, output_size=columns.numel())
         indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=columns.device)
         torch.cumsum(torch.bincount(columns, minlength=self.shape[1]), 0, out=indptr[1:])
-        return self._reversed(indptr, self._rows[self._order], self.csr.values())
+        return self._reversed(indptr, rows[self._order], self.csr.values())
 
     def with_values(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
         """Other values in the same places, as dropout makes at each step: places are not sorted again for the transpose."""
@@ -37,11 +38,6 @@ class SparseMatrix:
         other = SparseMatrix(csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1])))
         other.__dict__["transposed"] = self._reversed(turned.crow_indices(), turned.col_indices(), values)
         return other
-
-    @cached_property
-    def _rows(self) -> Int[Tensor, " m"]:
-        indptr, count = self.csr.crow_indices(), self.csr.values().numel()
-        return torch.arange(self.shape[0], device=indptr.device).repeat_interleave(indptr.diff(), output_size=count)
 
     @cached_property
     def _order(self) -> Int[Tensor, " m"]:
