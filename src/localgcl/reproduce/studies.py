@@ -55,31 +55,32 @@ class Study:
         kept: dict[str, Any] = {"date": made["date"], "commit": options.commit or made["commit"], "hardware": hardware}
         if not self.resumes:
             return _write(path, {**kept, "rows": list(self.measure(options))})
-        rows = self._before(path, kept)
+        rows = _before(path, kept)
         for row in self.measure(options, tuple(rows)):
             rows.append(row)
             _write(path, {**kept, "rows": rows})
         return {**kept, "rows": rows}
-
-    def _before(self, path: Path, kept: dict[str, Any]) -> list[Row]:
-        """Rows that were measured earlier, by the same code on the same hardware."""
-        if not path.exists():
-            return []
-        before = read(path)
-        for what in ("commit", "hardware"):
-            if before[what] != kept[what]:
-                raise ValueError(
-                    f"{path} was measured with {what} {before[what]}, and now it is {kept[what]}; "
-                    "remove the file to measure all of it again, or give --out another folder"
-                )
-        rows: list[Row] = before["rows"]
-        return rows
 
     def show(self, kept: dict[str, Any]) -> Table:
         """The table, with where its rows come from."""
         table = self.table(kept["rows"])
         commit = short(kept["commit"] or "") or "unknown"
         return dataclasses.replace(table, caption=f"{table.caption} {kept['hardware']}; {kept['date'][:10]}; commit {commit}.")
+
+
+def _before(path: Path, kept: dict[str, Any]) -> list[Row]:
+    """Rows that were measured earlier, by the same code on the same hardware."""
+    if not path.exists():
+        return []
+    before = read(path)
+    for what in ("commit", "hardware"):
+        if before[what] != kept[what]:
+            raise ValueError(
+                f"{path} was measured with {what} {before[what]}, and now it is {kept[what]}; "
+                "remove the file to measure all of it again, or give --out another folder"
+            )
+    rows: list[Row] = before["rows"]
+    return rows
 
 
 def _write(path: Path, kept: dict[str, Any]) -> dict[str, Any]:

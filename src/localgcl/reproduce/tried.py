@@ -42,8 +42,8 @@ def table(results: Mapping[tuple[str, int], Row], tuning: Path) -> Table | None:
         "table-tried",
         "Where Local-GCL stays below the paper, and what was tried",
         "Searches by accuracy on validation nodes, test labels hidden; logs are in results/tuning. Validation accuracies of "
-        "two searches compare only where they have the same seeds and divisions. Dropout had an effect in "
-        "local-gcl-citeseer-dropout only; before it the method left it out. Which recipe came of them is said beside it.",
+        "two searches compare only where they have the same seeds and divisions. Which recipe came of them, and what to know "
+        "of each search, is said beside the recipe, in recipes/local-gcl.toml.",
         ["graph", "test", "printed", "log", "rows", "best validation", "varied"],
         rows,
     )
