@@ -158,11 +158,19 @@ def encoder_memory(num_nodes: int, num_edges: int, num_features: int, options: E
     return layers + (matrix if options.encoder == "gcn" else 0)
 
 
+def readable(graph: Graph) -> Graph:
+    """The graph with features as encoders read them, so that those of a new view at each step need not be made dense."""
+    return graph.derived(x=_kept(graph.x))
+
+
 def _first(x: Tensor) -> Tensor | SparseMatrix:
-    """Keeps features sparse only where that is faster."""
-    if _stays_sparse(x):
-        return SparseMatrix(x)
-    return x.to_dense() if x.layout == torch.sparse_csr else x
+    kept = _kept(x)
+    return SparseMatrix(kept) if kept.layout == torch.sparse_csr else kept
+
+
+def _kept(x: Tensor) -> Tensor:
+    """Features stay sparse only where that is faster."""
+    return x.to_dense() if x.layout == torch.sparse_csr and not _stays_sparse(x) else x
 
 
 def _stays_sparse(x: Tensor) -> bool:

@@ -63,6 +63,23 @@ def test_trains_on_an_awkward_graph(name: str, mode: str, symmetrise: bool) -> N
     assert bool(z.isfinite().all())
 
 
+@pytest.mark.parametrize(("name", "mode"), CASES)
+def test_full_features_in_a_sparse_layout_are_made_dense_once(name: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = config_of(name, mode)
+    dense, sparse = (fit(graph, config) for graph in (GRAPH, GRAPH.with_features(GRAPH.x.to_sparse_csr())))
+    # The same numbers in the same order, but for sums that a sparse product takes in another one; then three steps of Adam.
+    torch.testing.assert_close(sparse.embed(GRAPH), dense.embed(GRAPH), rtol=1e-3, atol=1e-4)
+
+    method = find_method(name)(GRAPH.num_features, config)
+    batch = method.prepare(GRAPH.with_features(GRAPH.x.to_sparse_csr()))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("made dense at a step")
+
+    monkeypatch.setattr(torch.Tensor, "to_dense", refuse)
+    method.loss(batch, torch.Generator().manual_seed(0))
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_dropout_is_not_ignored(name: str) -> None:
     method = find_method(name)

@@ -7,10 +7,14 @@ from localgcl.ops.neighbours import cosine_neighbours
 from tests.references.graphs import random_rows
 
 
+@pytest.mark.parametrize("nodes", [50, 51, 403])  # groups of 2, 2 and 8 columns; the last is not full in two of them
 @pytest.mark.parametrize("chunk", [1, 7, 50, None])
 @pytest.mark.parametrize("own", ["compete", "first", "exclude"])
-def test_neighbours_are_those_of_a_full_sort(chunk: int | None, own: Literal["compete", "first", "exclude"]) -> None:
-    queries, keys = random_rows(50, 6), random_rows(50, 6, seed=1)
+def test_neighbours_are_those_of_a_full_sort(
+    nodes: int, chunk: int | None, own: Literal["compete", "first", "exclude"]
+) -> None:
+    queries, keys = random_rows(nodes, 6), random_rows(nodes, 6, seed=1)
+    keys[:, 0] -= 9  # most cosines are negative, so that padding with zeros would be found first
     cosine = torch.nn.functional.cosine_similarity(queries[:, None], keys[None], dim=2)
     if own != "compete":
         cosine.fill_diagonal_(2 if own == "first" else -2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import Inputs, build_encoder, mlp_head
+from localgcl.encoders import Inputs, build_encoder, mlp_head, readable
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
 from localgcl.methods.base import Batch, Method, Terms
@@ -85,7 +85,7 @@ class BGRL(Method):
             require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
+        return Batch(readable(graph), self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         options = self.options

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder
+from localgcl.encoders import build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlation, view_correlation
 from localgcl.methods.base import Batch, Method, Terms
@@ -63,7 +63,7 @@ class CCASSG(Method):
             require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
+        return Batch(readable(graph), self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         terms = self._terms(batch, generator)

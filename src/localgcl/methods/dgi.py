@@ -4,7 +4,7 @@ import torch
 
 from localgcl.augment import shuffle_features
 from localgcl.config import Config
-from localgcl.encoders import build_encoder
+from localgcl.encoders import build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses import dgi_loss
 from localgcl.methods.base import Batch, Method, Terms
@@ -54,7 +54,7 @@ class DGI(Method):
         require_edges(graph, "shuffled features cannot be told from those of the graph")
 
     def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
+        return Batch(readable(graph), self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         shuffled = shuffle_features(batch.graph, generator)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, mlp_head
+from localgcl.encoders import build_encoder, mlp_head, readable
 from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
@@ -89,7 +89,7 @@ class GRACE(Method):
         options = self.options
         first = self.rates(graph, options.drop_edges_1, options.mask_features_1)
         second = self.rates(graph, options.drop_edges_2, options.mask_features_2)
-        return Views(graph, self.encoder.inputs(graph), (first, second))
+        return Views(readable(graph), self.encoder.inputs(graph), (first, second))
 
     def rates(self, graph: Graph, edges: float, features: float) -> tuple[Rate, Rate]:  # noqa: ARG002
         """At which rates a view drops edges and feature columns: the same for all of them."""

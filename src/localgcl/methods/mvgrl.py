@@ -9,7 +9,7 @@ from torch import Tensor
 from localgcl.augment import diffuse, shuffle_features
 from localgcl.budget import MODE_HELP, Mode, choose_mode
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import Inputs, build_encoder
+from localgcl.encoders import Inputs, build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses import mvgrl_loss
 from localgcl.methods.base import Batch, Method, Terms
@@ -91,7 +91,7 @@ class MVGRL(Method):
         alpha = self.options.alpha
         s = diffuse(graph, alpha) if mode == "faithful" else diffuse(graph, alpha, self.options.top_k)
         diffused = self.diffused_encoder.inputs(graph, like=Inputs(graph.x, s))
-        return Views(graph, self.encoder.inputs(graph), diffused)
+        return Views(readable(graph), self.encoder.inputs(graph), diffused)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Views)

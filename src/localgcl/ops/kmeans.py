@@ -45,7 +45,7 @@ def kmeans(
         sums, counts = torch.zeros_like(centres), centres.new_zeros(len(centres), 1)
         for part in x.split(chunk):
             nearest = _nearest(part, centres, runs)
-            member = torch.nn.functional.one_hot(nearest, clusters).to(x.dtype).view(len(part), -1)
+            member = x.new_zeros(len(part), runs, clusters).scatter_(2, nearest[:, :, None], 1).view(len(part), -1)
             sums += member.T @ part
             counts += member.sum(0)[:, None]
         centres = torch.where(counts > 0, sums / counts.clamp(min=1), centres)
@@ -53,5 +53,5 @@ def kmeans(
 
 
 def _nearest(x: Float[Tensor, "b d"], centres: Float[Tensor, "k d"], runs: int) -> Int[Tensor, "b {runs}"]:
-    distance = centres.square().sum(1) / 2 - x @ centres.T
+    distance = torch.addmm(centres.square().sum(1) / 2, x, centres.T, alpha=-1)
     return distance.view(len(x), runs, -1).argmin(2)

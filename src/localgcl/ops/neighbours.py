@@ -1,5 +1,6 @@
 """Exact nearest neighbours by cosine, in chunks of rows."""
 
+import math
 from typing import Literal
 
 import torch
@@ -35,11 +36,29 @@ def cosine_neighbours(
         raise ValueError(f"k is {k}; there are {found} neighbours to find, so choose from 1 to {found}")
     if own != "compete" and n != m:
         raise ValueError(f"own is {own!r} with {n} queries and {m} keys; it needs as many, row i of both the same node")
-    directions = torch.nn.functional.normalize(keys).T.contiguous()
+    group = _group(m, k)
+    directions = torch.nn.functional.pad(torch.nn.functional.normalize(keys).T, (0, -m % group)).contiguous()
     nearest = []
     for rows in torch.arange(n, device=queries.device).split(chunk or max(1, _ENTRIES // m)):
         similarity = torch.nn.functional.normalize(queries[rows]) @ directions
+        similarity[:, m:] = -torch.inf
         if own != "compete":
             similarity.scatter_(1, rows[:, None], torch.inf if own == "first" else -torch.inf)
-        nearest.append(similarity.topk(k, dim=1).indices)
+        nearest.append(_largest(similarity, k, group))
     return torch.cat(nearest)
+
+
+def _group(m: int, k: int) -> int:
+    """Columns in a group, a power of two, such that the groups of a row are about as many as the columns of k groups."""
+    return 1 << (math.isqrt(m // k).bit_length() - 1)
+
+
+def _largest(rows: Float[Tensor, "b m"], k: int, group: int) -> Int[Tensor, "b k"]:
+    """Columns of the k largest entries of each row, largest first, by what `topk` would take several passes for.
+
+    They are in the k groups whose largest entries are largest, so all but those are read once.
+    """
+    grouped = rows.view(len(rows), -1, group)
+    groups = grouped.amax(2).topk(min(k, grouped.shape[1]), dim=1).indices
+    entries = grouped.gather(1, groups[:, :, None].expand(-1, -1, group)).flatten(1).topk(k, dim=1).indices
+    return groups.gather(1, entries // group) * group + entries % group
