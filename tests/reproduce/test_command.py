@@ -128,6 +128,7 @@ def test_a_timed_curve_is_drawn_and_never_shares_the_device(
     assert drawn == []
 
 
+@pytest.mark.filterwarnings("ignore:in 2 steps the loss was never below")
 def test_a_group_is_all_its_parts_and_needs_a_row_in_one_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,20 @@ def test_seeds_beyond_the_lines_own_do_not_count() -> None:
     assert body("t", MAIN, known)["t"]["dgi"][0] == "**80.00 ± 0.00 (3)** [82.3 ± 0.6]"
 
 
+def test_runs_that_kept_their_initial_weights_are_counted() -> None:
+    patience = at(DGI, "cora", 0).settings["patience"]
+    known = results(
+        row(at(DGI, "cora", 0), 80.0, steps=patience + 1),
+        row(at(DGI, "cora", 1), 80.0, steps=patience + 2),
+        row(at(GRACE, "cora", 0), 70.0, steps=patience + 1),  # which has no patience
+    )
+    first = tables("t", MAIN, known)[0]
+    shown = {label: cells for label, *cells in first.rows}
+    assert (shown["dgi"][0], shown["grace"][0]) == ("**80.00 ± 0.00 (2) †1** [82.3 ± 0.6]", "70.00 (1) [81.9 ± 0.4]")
+    assert "†n: in n runs patience ended" in first.caption
+    assert "†" not in tables("t", MAIN, results(row(at(DGI, "cora", 1), 80.0, steps=patience + 2)))[0].caption
+
+
 def test_out_of_memory_stands_where_a_number_would() -> None:
     known = results(*seeds(OURS, "cora", [80.0, 81.0]), *(out_of_memory(at(GRACE, "cora", seed)) for seed in (0, 1)))
     shown = body("t", MAIN, known)

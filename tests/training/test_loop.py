@@ -84,6 +84,18 @@ def test_patience_stops_early_without_labels(graph: Graph) -> None:
     assert min(losses[-5:]) > min(losses[:-5])
 
 
+@pytest.mark.parametrize(("patience", "remedy"), [(5, "raise patience from 5"), (0, "train for more steps")])
+def test_best_weights_that_are_the_first_are_reported(graph: Graph, patience: int, remedy: str) -> None:
+    # At this learning rate the loss leaps up, and a few steps are not enough to come back.
+    leap = configure(
+        "dgi", {"dim": 64, "batch_norm": True, "learning_rate": 0.5, "steps": 12, "patience": patience, "device": "cpu"}
+    )
+    with pytest.warns(LocalGCLWarning, match=rf"in \d+ steps the loss was never below its first value, .*{remedy}"):
+        model = fit(graph, leap)
+    assert same(model, fit(graph, leap.replace(steps=1)))
+    assert model.step == (patience + 1 if patience else 12)
+
+
 def test_a_loss_that_is_no_number_is_an_error(graph: Graph) -> None:
     huge = graph.with_features(graph.x.sign() * 3e38)
     with pytest.raises(ValueError, match=r"the loss became (nan|inf) at step \d+; lower the learning rate or scale"):

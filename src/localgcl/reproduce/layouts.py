@@ -98,7 +98,7 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
             f"{name}-memory",
             f"{experiment.title}: peak memory",
             "Largest memory given out by PyTorch while training on the GPU, in GiB; in bold what exceeds 16, the paper's GPU. "
-            "Empty where it was not measured.",
+            "Empty where it was not measured; `localgcl reproduce table-memory` tries every method on every graph.",
             columns,
             memory,
         ),
@@ -136,7 +136,7 @@ def _validated(name: str, experiment: Experiment, results: Results) -> list[Tabl
         ok = _scored(mine)
         cells = [line.label]
         for quantity in ("validation", "test"):
-            value = _spread([float(row[quantity]) for row in ok], len(ok)) if ok else _why(line, graph, mine)
+            value = _spread([float(row[quantity]) for row in ok], len(ok)) + _mark(ok) if ok else _why(line, graph, mine)
             cells += [value, _printed(line, "arxiv", experiment, quantity)]
         rows.append([*cells, _seconds(mine), _peak(mine)])
     columns = ["method", "validation", "printed", "test", "printed", "training", "GiB"]
@@ -176,8 +176,22 @@ def _scored(rows: Sequence[Row]) -> list[Row]:
 
 def _accuracy(line: Line, graph: str, experiment: Experiment, rows: Sequence[Row], bold: bool) -> str:
     ok = [float(row["test"]) for row in _scored(rows)]
-    text = _spread(ok, 0 if len(ok) == 20 else len(ok)) if ok else _why(line, graph, rows)
+    text = _spread(ok, 0 if len(ok) == 20 else len(ok)) + _mark(rows) if ok else _why(line, graph, rows)
     return _beside(f"**{text}**" if bold and ok else text, _printed(line, graph, experiment))
+
+
+def _mark(rows: Sequence[Row]) -> str:
+    """How many of the runs kept their initial weights."""
+    count = sum(_untrained(row) for row in rows)
+    return f" †{count}" if count else ""
+
+
+def _untrained(row: Row) -> bool:
+    """Whether patience ended before the loss came below its first value: the best weights, which are kept, are the initial."""
+    settings = json.loads(row["settings"])
+    patience = settings.get("patience", 0)
+    stopped: bool = 0 < patience == int(row["steps"]) - 1 < settings["steps"] - 1
+    return stopped and settings.get("keep") == "best"
 
 
 def _printed(line: Line, graph: str, experiment: Experiment, quantity: str = "test") -> str:
@@ -273,10 +287,12 @@ def _origin(experiment: Experiment, results: Results) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     count = len({(row["recipe"], row["seed"]) for row in rows})
     shared = max(int(row["jobs"]) for row in rows)
+    stuck = sum(map(_untrained, _scored(rows)))
+    marked = " †n: in n runs patience ended before the loss fell below its first value, so they are untrained." if stuck else ""
     times = f" Up to {shared} cells ran at once, so times do not compare." if shared > 1 and _shows_times(experiment) else ""
     return (
         f"Evaluator: protocol {protocols}. {count} results; every look at test labels is in the ledger. {machines}; {when}; "
-        f"commit {commits}.{times}"
+        f"commit {commits}.{times}{marked}"
     )
 
 

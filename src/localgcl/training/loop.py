@@ -69,6 +69,7 @@ def train(
             done = progress.step == training.steps or stale
             if done and progress.best:
                 method.load_state_dict(progress.best)
+                _warn_of_no_progress(progress, training)
             # Reading a value makes the host wait for a GPU, so it happens only when a row is due.
             if step % training.log_every == 0 or done:
                 progress.seconds = time.perf_counter() - started
@@ -138,6 +139,18 @@ def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: 
         progress.best_loss, progress.best_step = value, progress.step + 1
         if training.keep == "best":
             progress.best = {name: tensor.detach().clone() for name, tensor in method.state_dict().items()}
+
+
+def _warn_of_no_progress(progress: Progress, training: TrainingOptions) -> None:
+    """The best weights may be those that training began with: DGI's loss can leap up at first and need fifty steps back."""
+    if progress.best_step == 1 < progress.step:
+        remedy = f"raise patience from {training.patience}" if progress.step < training.steps else "train for more steps"
+        warnings.warn(
+            f"in {progress.step} steps the loss was never below its first value, {progress.best_loss:.4g}, so the weights that "
+            f"are kept are the initial ones and nothing was learned; {remedy}, lower the learning rate, or set keep to last",
+            LocalGCLWarning,
+            stacklevel=3,
+        )
 
 
 def _check(row: dict[str, Any], method: Method) -> None:
