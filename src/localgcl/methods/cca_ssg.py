@@ -63,7 +63,8 @@ class CCASSG(Method):
             require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        return Batch(readable(graph), self.encoder.inputs(graph))
+        graph = readable(graph)
+        return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         terms = self._terms(batch, generator)

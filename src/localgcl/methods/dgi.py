@@ -54,7 +54,8 @@ class DGI(Method):
         require_edges(graph, "shuffled features cannot be told from those of the graph")
 
     def prepare(self, graph: Graph) -> Batch:
-        return Batch(readable(graph), self.encoder.inputs(graph))
+        graph = readable(graph)
+        return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         shuffled = shuffle_features(batch.graph, generator)

@@ -86,10 +86,10 @@ class GRACE(Method):
         require_two_nodes(graph, "there is nothing to contrast it with")
 
     def prepare(self, graph: Graph) -> Batch:
-        options = self.options
+        graph, options = readable(graph), self.options
         first = self.rates(graph, options.drop_edges_1, options.mask_features_1)
         second = self.rates(graph, options.drop_edges_2, options.mask_features_2)
-        return Views(readable(graph), self.encoder.inputs(graph), (first, second))
+        return Views(graph, self.encoder.inputs(graph), (first, second))
 
     def rates(self, graph: Graph, edges: float, features: float) -> tuple[Rate, Rate]:  # noqa: ARG002
         """At which rates a view drops edges and feature columns: the same for all of them."""

@@ -88,10 +88,10 @@ class MVGRL(Method):
     def prepare(self, graph: Graph) -> Views:
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
         mode = choose_mode(self.options.mode, size, graph.device, what=f"MVGRL's diffusion of {graph.num_nodes:,} nodes")
-        alpha = self.options.alpha
+        graph, alpha = readable(graph), self.options.alpha
         s = diffuse(graph, alpha) if mode == "faithful" else diffuse(graph, alpha, self.options.top_k)
         diffused = self.diffused_encoder.inputs(graph, like=Inputs(graph.x, s))
-        return Views(readable(graph), self.encoder.inputs(graph), diffused)
+        return Views(graph, self.encoder.inputs(graph), diffused)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Views)

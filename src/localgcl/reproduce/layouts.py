@@ -158,7 +158,7 @@ def _curves(name: str, experiment: Experiment, results: Results) -> list[Table]:
                 line = next((one for one in experiment.lines if (one.label, one.value) == (label, value)), None)
                 mine = found(line, graph, experiment, results) if line else []
                 ok = [float(row["test"]) for row in _scored(mine)]
-                text = _spread(ok, len(ok)) if ok else ""
+                text = _spread(ok, len(ok)) + _mark(mine) if ok else ""
                 if ok and experiment.timed:
                     text += f"; {_seconds(mine)}"
                 cells.append(text or (_why(line, graph, mine) if line else ""))

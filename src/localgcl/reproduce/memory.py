@@ -105,7 +105,7 @@ def _similarities(nodes: int, dim: int, neighbours: int, device: str) -> None:
 def table(rows: Sequence[Row]) -> Table:
     """A line for each method and form, a column for each graph; what the paper prints as OOM is marked."""
     present = dict.fromkeys(row["graph"] for row in rows)
-    graphs = [*(graph for graph in GRAPHS if graph in present), *(graph for graph in present if graph not in GRAPHS)]
+    graphs = sorted(present, key=[*GRAPHS, *present].index)
     lines = []
     for key in dict.fromkeys((row["method"], row["form"]) for row in rows):
         cells = []

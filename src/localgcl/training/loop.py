@@ -142,7 +142,7 @@ def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: 
 
 
 def _warn_of_no_progress(progress: Progress, training: TrainingOptions) -> None:
-    """The best weights may be those that training began with: DGI's loss can leap up at first and need fifty steps back."""
+    """The best weights may be those that training began with: DGI's loss can leap up at first and be back late."""
     if progress.best_step == 1 < progress.step:
         remedy = f"raise patience from {training.patience}" if progress.step < training.steps else "train for more steps"
         warnings.warn(
