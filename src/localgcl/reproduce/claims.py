@@ -129,7 +129,9 @@ def _map_costs(evidence: Evidence) -> str:
         seconds = {name: evidence.mean("table-feature-maps", name, graph, "seconds") for name in ("rff", "sorf")}
         if None not in seconds.values():
             parts.append(f"{graph} rff {seconds['rff']:.2f} s, sorf {seconds['sorf']:.2f} s")
-    return ("Training: " + "; ".join(parts) + ". " if parts else "") + "The negative term alone, at many sizes: [](speed.md)."
+    return (
+        "Training, mean over seeds: " + "; ".join(parts) + ". " if parts else ""
+    ) + "The negative term alone, at many sizes: [](speed.md)."
 
 
 def _neighbours(evidence: Evidence) -> str:
