@@ -130,14 +130,14 @@ def _neighbours() -> Iterator[Line]:
 
 def _scale() -> Iterator[Line]:
     """Each method at several lengths of training; a schedule ends with the training, so each length is its own run."""
-    for steps in (5, 10, 20, 50, 100, 200):
+    for steps in (5, 10, 20, 50, 100, 200, 500, 1000, 2000):
         yield Line("local-gcl", "local-gcl", {**_SORF, "steps": steps}, seeds=1, value=steps)
-    for steps in (10, 20, 50, 100, 200):
+    for steps in (10, 20, 50, 100, 200, 500, 1000):
         yield Line("cca-ssg", "cca-ssg", {"steps": steps}, seeds=1, value=steps)
-    for steps in (50, 100, 200, 500, 1000):
+    for steps in (50, 100, 200, 500, 1000, 2000, 5000):
         yield Line("bgrl", "bgrl", {"steps": steps, "warmup": steps // 10}, seeds=1, value=steps)
-    for count in (256, 1024, 4096):
-        for steps in (20, 50, 100, 200):
+    for count, longer in ((256, (500, 1000)), (1024, ()), (4096, ())):
+        for steps in (20, 50, 100, 200, *longer):
             sampled = {"negatives": "sampled", "num_negatives": count, "steps": steps}
             yield Line(f"grace, k = {count}", "grace", sampled, seeds=1, value=steps)
 
