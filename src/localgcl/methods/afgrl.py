@@ -16,8 +16,8 @@ from localgcl.methods.parts import momentum, require_two_nodes
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 
-# What the search and the clustering hold at a time (see `ops`), in bytes.
-_CHUNK = 2**26
+# What the search and the clustering hold at most at a time, on a GPU (see `ops`), in bytes.
+_CHUNK = 2**28
 
 
 @dataclasses.dataclass(frozen=True)

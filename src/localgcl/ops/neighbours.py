@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# Similarities at hand at any time: 64 MiB.
-_ENTRIES = 2**24
+# Similarities at hand at any time: 64 MiB, on a GPU 256, where small kernels take longer to start than to run.
+_ENTRIES = {"cpu": 2**24, "cuda": 2**26}
 
 
 @torch.no_grad()
@@ -28,7 +28,7 @@ def cosine_neighbours(
         k: How many, at most the number of keys that may be found.
         own: What becomes of key i for query i where the two are the same nodes: it competes like any other, comes first
             whatever its cosine (AFGRL), or is left out.
-        chunk: Queries at a time; chosen for 64 MiB of similarities when not given.
+        chunk: Queries at a time; chosen by the device when not given.
     """
     n, m = queries.shape[0], keys.shape[0]
     found = m - (own == "exclude")
@@ -39,7 +39,7 @@ def cosine_neighbours(
     group = _group(m, k)
     directions = torch.nn.functional.pad(torch.nn.functional.normalize(keys).T, (0, -m % group)).contiguous()
     nearest = []
-    for rows in torch.arange(n, device=queries.device).split(chunk or max(1, _ENTRIES // m)):
+    for rows in torch.arange(n, device=queries.device).split(chunk or max(1, _ENTRIES[queries.device.type] // m)):
         similarity = torch.nn.functional.normalize(queries[rows]) @ directions
         similarity[:, m:] = -torch.inf
         if own != "compete":
