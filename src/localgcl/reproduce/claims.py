@@ -165,26 +165,36 @@ def _blocks(claim: str) -> Callable[[Evidence], str]:
 
 
 def _times(evidence: Evidence) -> str:
-    """Each method's time to its own best length of training, picked on validation, and ours as a share of it."""
+    """Each method's time to its own best length of training, picked on validation; ours as a share of it, or to as much."""
     found = EXPERIMENTS["figure-scale"]
     (graph,) = found.columns()
-    parts: list[str] = []
-    seconds: dict[str, float] = {}
-    for label in dict.fromkeys(line.label for line in found.lines):
-        lengths = [line.value or 0 for line in found.lines if line.label == label]
-        run = {v: score for v in lengths if (score := evidence.mean("figure-scale", label, graph, "validation", v)) is not None}
-        if not run:
-            parts.append(f"{label} not run")
-            continue
-        best = max(run, key=lambda value: run[value])
-        seconds[label] = evidence.mean("figure-scale", label, graph, "seconds", best) or 0.0
-        test = evidence.text("figure-scale", label, graph, value=best)
-        parts.append(f"{label} {test} after {seconds[label]:.1f} s{', its longest' if best == max(run) else ''}")
+    curves: dict[str, dict[int, float]] = {}  # validation accuracy by length
+    for line in found.lines:
+        curve, value = curves.setdefault(line.label, {}), line.value or 0
+        if (score := evidence.mean("figure-scale", line.label, graph, "validation", value)) is not None:
+            curve[value] = score
+
+    def seconds(label: str, length: int) -> float:
+        return evidence.mean("figure-scale", label, graph, "seconds", length) or 0.0
+
+    best = {label: max(curve, key=lambda length: curve[length]) for label, curve in curves.items() if curve}
+    parts = [
+        f"{label} {evidence.text('figure-scale', label, graph, value=best[label])} after {seconds(label, best[label]):.1f} s"
+        + (", its longest" if best[label] == max(curve) else "")
+        if curve
+        else f"{label} not run"
+        for label, curve in curves.items()
+    ]
     text = f"Test accuracy at the length that is best on validation, and the time to it, on {graph}: " + "; ".join(parts) + "."
-    others = [name for name in ("cca-ssg", "bgrl") if seconds.get(name)]
-    if seconds.get("local-gcl") and others:
-        shares = " and ".join(f"{seconds['local-gcl'] / seconds[name]:.2f} of {name}'s" for name in others)
-        text += f" local-gcl's time is {shares}."
+    for name in ("cca-ssg", "bgrl"):
+        if not (best.get(name) and best.get("local-gcl")):
+            continue
+        own = seconds(name, best[name])
+        text += f" local-gcl's time to its best is {seconds('local-gcl', best['local-gcl']) / own:.2f} of {name}'s"
+        equal = [length for length, score in curves["local-gcl"].items() if score >= curves[name][best[name]]]
+        if equal:
+            text += f", and to no less than {name}'s best validation accuracy {seconds('local-gcl', min(equal)) / own:.2f}"
+        text += "."
     return text
 
 
