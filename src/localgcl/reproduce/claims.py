@@ -168,33 +168,30 @@ def _times(evidence: Evidence) -> str:
     """Each method's time to its own best length of training, picked on validation; ours as a share of it, or to as much."""
     found = EXPERIMENTS["figure-scale"]
     (graph,) = found.columns()
-    curves: dict[str, dict[int, float]] = {}  # validation accuracy by length
+    curves: dict[str, dict[int, tuple[float, float]]] = {}  # by length: validation accuracy, seconds
     for line in found.lines:
         curve, value = curves.setdefault(line.label, {}), line.value or 0
-        if (score := evidence.mean("figure-scale", line.label, graph, "validation", value)) is not None:
-            curve[value] = score
-
-    def seconds(label: str, length: int) -> float:
-        return evidence.mean("figure-scale", label, graph, "seconds", length) or 0.0
-
-    best = {label: max(curve, key=lambda length: curve[length]) for label, curve in curves.items() if curve}
-    parts = [
-        f"{label} {evidence.text('figure-scale', label, graph, value=best[label])} after {seconds(label, best[label]):.1f} s"
-        + (", its longest" if best[label] == max(curve) else "")
-        if curve
-        else f"{label} not run"
-        for label, curve in curves.items()
-    ]
+        score, seconds = (
+            evidence.mean("figure-scale", line.label, graph, quantity, value) for quantity in ("validation", "seconds")
+        )
+        if score is not None and seconds:
+            curve[value] = score, seconds
+    parts, best = [], {}
+    for label, curve in curves.items():
+        if not curve:
+            parts.append(f"{label} not run")
+            continue
+        length = max(curve, key=lambda each: curve[each][0])
+        best[label] = curve[length]
+        test = evidence.text("figure-scale", label, graph, value=length)
+        parts.append(f"{label} {test} after {curve[length][1]:.1f} s{', its longest' if length == max(curve) else ''}")
     text = f"Test accuracy at the length that is best on validation, and the time to it, on {graph}: " + "; ".join(parts) + "."
     for name in ("cca-ssg", "bgrl"):
-        if not (best.get(name) and best.get("local-gcl")):
-            continue
-        own = seconds(name, best[name])
-        text += f" local-gcl's time to its best is {seconds('local-gcl', best['local-gcl']) / own:.2f} of {name}'s"
-        equal = [length for length, score in curves["local-gcl"].items() if score >= curves[name][best[name]]]
-        if equal:
-            text += f", and to no less than {name}'s best validation accuracy {seconds('local-gcl', min(equal)) / own:.2f}"
-        text += "."
+        if name in best and "local-gcl" in best:
+            score, seconds = best[name]
+            text += f" local-gcl's time to its best is {best['local-gcl'][1] / seconds:.2f} of {name}'s"
+            equal = [taken for reached, taken in curves["local-gcl"].values() if reached >= score]
+            text += f", and to no less than {name}'s best validation accuracy {min(equal) / seconds:.2f}." if equal else "."
     return text
 
 
