@@ -147,3 +147,11 @@ def test_the_written_out_loss_is_graces() -> None:
     u, v = (torch.nn.functional.normalize(random_rows(9, 4, seed)) for seed in (0, 1))
     mean = (memory._one_direction(u, v, 0.4) + memory._one_direction(v, u, 0.4)) / 2
     assert float(mean) == pytest.approx(float(two_view_infonce(u, v, temperature=0.4)))
+
+
+def test_negatives_are_all_pairs_even_where_a_recipe_samples_them(gpu: FakeGPU, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = SimpleNamespace(values={"negatives": "sampled", "num_negatives": 4})
+    monkeypatch.setattr(memory, "settings_for", lambda *_: sampled)
+    monkeypatch.setattr(memory, "_all_pairs", lambda *_: None)  # as released; no GPU here
+    list(measure(["grace"], ["cora"]))
+    assert [config.options.negatives for config in gpu.fitted] == ["exact"]
