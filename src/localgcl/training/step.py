@@ -88,6 +88,9 @@ class RecordedStep:
             self.graph.register_generator_state(self.eager.generator)
             with torch.cuda.graph(self.graph, stream=self.stream):
                 self._whole()
+            # To record, torch resets the generator's counter on that stream. On a busy GPU it may come late, after a replay
+            # on this stream has set the counter, and the replay would draw the first step's random numbers again.
+            torch.cuda.current_stream().wait_stream(self.stream)
         self.graph.replay()
         return self.eager.terms
 
