@@ -117,9 +117,9 @@ def table(rows: Sequence[Row]) -> Table:
         lines.append([*key, *cells])
     cap = rows[0]["cap_gib"] if rows else 16
     caption = (
-        f"Peak memory of {STEPS} training steps in GiB under a cap of {cap:g} GiB, the paper's GPU; recipes' settings, else "
-        "defaults. **out**: the cap was hit. [OOM]: the paper prints it. As released: with the N x N matrices of the "
-        "released code; for GRACE, GCA and AFGRL these alone, without the encoder, so a lower bound."
+        f"Peak memory of {STEPS} training steps in GiB under a cap of {cap:g} GiB, the paper's GPU; settings of the recipes "
+        "at the commit that is named, else defaults. **out**: the cap was hit. [OOM]: the paper prints it. As released: with "
+        "the N x N matrices of the released code; for GRACE, GCA and AFGRL these alone, without the encoder, so a lower bound."
     )
     return Table("table-memory", "Out of memory at 16 GiB?", caption, ["method", "form", *graphs], lines)
 
