@@ -169,8 +169,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         "ogbn-arxiv",
         "Three layers, as in the paper; settings picked on validation in 2 to 10 trials, for local-gcl, bgrl, cca-ssg and "
         "grace also the length of training, among those of figure-scale. grace has 256 sampled negatives, since a step over "
-        "all pairs takes far longer. Its recipe and dgi's are the second whose test accuracy was looked at. One cell at a time on "
-        "the device, after a warm-up.",
+        "all pairs takes far longer. Its recipe and dgi's are the second whose test accuracy was looked at. One cell at a time "
+        "on the device, after a warm-up.",
         (
             dataclasses.replace(OURS, seeds=3),
             *(dataclasses.replace(line, seeds=3) for line in FLOOR),
