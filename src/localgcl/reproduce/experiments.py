@@ -240,7 +240,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure-scale": Experiment(
         "Accuracy against training time",
         "One cell at a time on the device, after a warm-up; each length of training is a run of its own, one seed. local-gcl, "
-        "cca-ssg and bgrl come from one call of the command, grace, with settings picked anew, from a later one.",
+        "cca-ssg and bgrl come from one run, grace, with settings picked anew, from a later one on the same kind of GPU.",
         tuple(_scale()),
         ("arxiv",),
         layout="curve",
