@@ -18,15 +18,15 @@ from typing import Any
 import torch
 
 from localgcl import evaluate, load
-from localgcl.atomic import append_rows
-from localgcl.comparison import splits_of
 from localgcl.datasets import random_splits
 from localgcl.evaluation.linear import initial_weights
+from localgcl.experiments.compare import splits_of
+from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import configure
-from localgcl.preparation import column_statistics, prepare
 from localgcl.recipes import recipe
+from localgcl.system.ledger import append_rows
+from localgcl.system.provenance import describe
 from localgcl.training import Model, fit
-from localgcl.training.environment import describe
 from localgcl.training.loop import train
 
 RESULTS = Path(__file__).parent / "results" / "causes.csv"

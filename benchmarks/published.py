@@ -23,13 +23,13 @@ from typing import Any
 import torch
 
 from localgcl import evaluate, load
-from localgcl.atomic import append_rows
-from localgcl.comparison import splits_of
 from localgcl.datasets import random_splits
+from localgcl.experiments.compare import splits_of
 from localgcl.methods import configure, find_method
 from localgcl.recipes import settings_for
+from localgcl.system.ledger import append_rows
+from localgcl.system.provenance import describe
 from localgcl.training import fit
-from localgcl.training.environment import describe
 
 RESULTS = Path(__file__).parent / "results" / "published.csv"
 CAUSES = Path(__file__).parent / "results" / "causes.csv"

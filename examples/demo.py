@@ -9,8 +9,8 @@ class on the embeddings, on those of the untrained encoder, and on the raw pixel
 from pathlib import Path
 
 import localgcl as lg
-from localgcl.comparison import untrained
 from localgcl.datasets import few_label_splits
+from localgcl.experiments.compare import untrained
 from localgcl.methods import configure
 from localgcl.recipes import settings_for
 from localgcl.training import fit

@@ -6,8 +6,8 @@ import torch
 
 import localgcl as lg
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder
 from localgcl.methods import METHODS, Batch, Method, Terms, configure
+from localgcl.nn.encoders import build_encoder
 from localgcl.ops import sample_neighbours
 from localgcl.training import fit
 

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 import torch
 
 import localgcl as lg
-from localgcl.augment import diffuse, drop_edges, mask_features, shuffle_features
 from localgcl.datasets import sbm
-from localgcl.encoders import propagation
 from localgcl.losses import local_contrastive
 from localgcl.methods import configure, find_method
+from localgcl.nn.augment import diffuse, drop_edges, mask_features, shuffle_features
+from localgcl.nn.encoders import propagation
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 from localgcl.training import Interrupted, fit, step

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcl.cli import main
+from localgcl.commands import main
 from localgcl.methods import METHODS
 from localgcl.methods.baselines import RandomInit
 

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 from localgcl._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from localgcl import features as features
     from localgcl import losses as losses
     from localgcl.config import LocalGCLWarning as LocalGCLWarning
-    from localgcl.convert import as_graph as as_graph
-    from localgcl.convert import to_pyg as to_pyg
     from localgcl.datasets import load as load
     from localgcl.datasets import random_splits as random_splits
     from localgcl.datasets import read_graph as read_graph
@@ -22,16 +19,19 @@ if TYPE_CHECKING:
     from localgcl.estimator import Embedder as Embedder
     from localgcl.estimator import LocalGCL as LocalGCL
     from localgcl.evaluation import evaluate as evaluate
-    from localgcl.export import write_embeddings as write_embeddings
     from localgcl.graph import Graph as Graph
     from localgcl.graph import Split as Split
+    from localgcl.io.convert import as_graph as as_graph
+    from localgcl.io.convert import to_pyg as to_pyg
+    from localgcl.io.export import write_embeddings as write_embeddings
+    from localgcl.nn import features as features
 
 _HOME = {
     # a graph
     "load": "localgcl.datasets",
     "read_graph": "localgcl.datasets",
-    "as_graph": "localgcl.convert",
-    "to_pyg": "localgcl.convert",
+    "as_graph": "localgcl.io.convert",
+    "to_pyg": "localgcl.io.convert",
     "sbm": "localgcl.datasets",
     "random_splits": "localgcl.datasets",
     "Graph": "localgcl.graph",
@@ -39,12 +39,12 @@ _HOME = {
     # its embeddings
     "LocalGCL": "localgcl.estimator",
     "Embedder": "localgcl.estimator",
-    "write_embeddings": "localgcl.export",
+    "write_embeddings": "localgcl.io.export",
     # how good they are
     "evaluate": "localgcl.evaluation",
     # the parts, for your own training loop
     "losses": "localgcl.losses",
-    "features": "localgcl.features",
+    "features": "localgcl.nn.features",
     "LocalGCLWarning": "localgcl.config",
 }
 
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'localgcl' has no attribute {name!r}")
     home = importlib.import_module(_HOME[name])
-    return home if _HOME[name] == f"localgcl.{name}" else getattr(home, name)
+    return home if _HOME[name].endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,6 @@
 
 import sys
 
-from localgcl.cli import main
+from localgcl.commands import main
 
 sys.exit(main())

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from localgcl.config import Config, Scaling
-from localgcl.convert import as_graph
 from localgcl.graph import Graph
+from localgcl.io.convert import as_graph
 from localgcl.losses.local import Negatives, Positives
 from localgcl.methods import configure, find_method
 from localgcl.recipes import recipe, settings_for

@@ -3,7 +3,8 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from localgcl.datasets import digits, images
+from localgcl.datasets import digits
+from localgcl.datasets.readers import images
 
 
 def test_features_are_pixels_from_zero_to_one() -> None:

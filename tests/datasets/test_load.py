@@ -11,12 +11,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from localgcl.arrays import features_to_scipy
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import CATALOGUE, load, names
 from localgcl.datasets.loading import raw_files
 from localgcl.graph import Graph
-from localgcl.preparation import structural_features
+from localgcl.graph.csr import features_to_scipy
+from localgcl.graph.prepare import structural_features
 
 # Directed edges and homophily once made undirected without self-loops, for the graphs that are not so as loaded.
 UNDIRECTED = {

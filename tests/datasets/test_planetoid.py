@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from localgcl.datasets.planetoid import restricted_loads
+from localgcl.datasets.readers.planetoid import restricted_loads
 
 
 class Attack:

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from localgcl.features import MAPS
 from localgcl.losses import two_view_infonce, two_view_terms
 from localgcl.losses.infonce import PairNegatives
+from localgcl.nn.features import MAPS
 from tests.losses.problems import CLOSE, number, seeded
 from tests.references import infonce as reference
 from tests.references.graphs import random_rows

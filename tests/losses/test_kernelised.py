@@ -9,8 +9,8 @@ import torch
 from scipy.special import gamma, jv
 
 from localgcl.config import LocalGCLWarning
-from localgcl.features import MAPS, PositiveRandom, RandomFourier
 from localgcl.losses.local import local_contrastive, local_terms
+from localgcl.nn.features import MAPS, PositiveRandom, RandomFourier
 from tests.losses.problems import CLOSE, directions, kernel_reference, number, ring, seeded, with_gradient
 from tests.references import local as reference
 from tests.references.graphs import random_rows

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from localgcl.features import MAPS, FeatureMap, RandomFourier, StructuredOrthogonal
 from localgcl.graph import Graph
 from localgcl.losses.local import choose_negatives, local_contrastive, local_terms
+from localgcl.nn.features import MAPS, FeatureMap, RandomFourier, StructuredOrthogonal
 from tests.losses.problems import CLOSE, kernel_reference, linked, number, ring, seeded, with_gradient
 from tests.references import local as reference
 from tests.references.graphs import messy_graph, random_rows

@@ -120,7 +120,7 @@ def test_the_mixes_join_the_sum_inside_the_logarithm(negatives: str) -> None:
     if negatives == "exact":
         sums = (u @ u.T / TAU).exp().sum(1)
     else:
-        from localgcl.features import MAPS
+        from localgcl.nn.features import MAPS
 
         psi = MAPS["sorf"](512).draw(8, TAU, generator=seeded(3), dtype=torch.float64).psi(u)
         sums = (psi @ psi.sum(0)).clamp(min=local_reference.kernel_floor(29, TAU)) * math.exp(1 / TAU)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from localgcl.cli import main
+from localgcl.commands import main
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, configure, find_method

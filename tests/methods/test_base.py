@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from localgcl.budget import MODE_HELP, Mode
-from localgcl.cli import main
+from localgcl.commands import main
 from localgcl.config import Checked, Config, option
 from localgcl.datasets import sbm
 from localgcl.methods import METHODS, configure
 from localgcl.methods.baselines import RandomInit
+from localgcl.methods.mode import MODE_HELP, Mode
 from localgcl.methods.overview import overview
 from localgcl.recipes import settings_for
 from localgcl.training import fit

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from localgcl.augment import diffuse, shuffle_features
 from localgcl.config import LocalGCLWarning
 from localgcl.losses import mvgrl_loss
 from localgcl.methods import configure
 from localgcl.methods.mvgrl import MVGRL
+from localgcl.nn.augment import diffuse, shuffle_features
 from localgcl.ops import SparseMatrix
 from localgcl.ops.propagation import propagation
 from tests.methods import infomax
@@ -101,7 +101,7 @@ def test_memory_decides_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**infomax.SMALL, "top_k": 4}
     auto, faithful = (MVGRL(6, configure("mvgrl", {**settings, "mode": mode})) for mode in ("auto", "faithful"))
     assert isinstance(auto.prepare(graph).diffused.adjacency, Tensor)
-    monkeypatch.setattr("localgcl.budget.device_memory", lambda _: 1000)
+    monkeypatch.setattr("localgcl.methods.mode.device_memory", lambda _: 1000)
     assert isinstance(auto.prepare(graph).diffused.adjacency, SparseMatrix)
     with pytest.warns(LocalGCLWarning, match="MVGRL's diffusion of 80 nodes.*take mode scalable"):
         assert isinstance(faithful.prepare(graph).diffused.adjacency, Tensor)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from localgcl.features import MAPS, Draw
+from localgcl.nn.features import MAPS, Draw
 from localgcl.ops import exact_log_sums, kernel_log_sums, kernel_node_log_sums
 from localgcl.ops.negatives import LogSums
 from tests.references import local as reference

@@ -130,7 +130,7 @@ def test_embedding_the_training_graph_again_gives_the_same_embeddings(graph: Gra
     # so 0.4% in each normalised value and about twice that after two layers.
     model.method.train()
     with torch.no_grad():
-        from localgcl.preparation import prepare
+        from localgcl.graph.prepare import prepare
 
         in_training = model.method.embed(model.method.prepare(prepare(graph, model.config.preparation, {})))
     difference = torch.linalg.norm(model.embed(graph) - in_training) / torch.linalg.norm(in_training)

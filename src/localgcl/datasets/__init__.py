@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from localgcl.datasets.catalogue import CATALOGUE as CATALOGUE
     from localgcl.datasets.catalogue import Entry as Entry
     from localgcl.datasets.catalogue import names as names
-    from localgcl.datasets.files import read_graph as read_graph
-    from localgcl.datasets.images import digits as digits
     from localgcl.datasets.loading import load as load
+    from localgcl.datasets.readers.images import digits as digits
+    from localgcl.datasets.readers.synthetic import sbm as sbm
     from localgcl.datasets.splits import few_label_splits as few_label_splits
     from localgcl.datasets.splits import hide_test_labels as hide_test_labels
     from localgcl.datasets.splits import random_splits as random_splits
     from localgcl.datasets.splits import redrawn_splits as redrawn_splits
-    from localgcl.datasets.synthetic import sbm as sbm
+    from localgcl.io.files import read_graph as read_graph
 
 _HOME = {
     "load": "localgcl.datasets.loading",
     "names": "localgcl.datasets.catalogue",
     "CATALOGUE": "localgcl.datasets.catalogue",
     "Entry": "localgcl.datasets.catalogue",
-    "read_graph": "localgcl.datasets.files",
-    "digits": "localgcl.datasets.images",
-    "sbm": "localgcl.datasets.synthetic",
+    "read_graph": "localgcl.io.files",
+    "digits": "localgcl.datasets.readers.images",
+    "sbm": "localgcl.datasets.readers.synthetic",
     "random_splits": "localgcl.datasets.splits",
     "few_label_splits": "localgcl.datasets.splits",
     "hide_test_labels": "localgcl.datasets.splits",

@@ -3,11 +3,11 @@
 import os
 
 from localgcl.datasets.catalogue import CATALOGUE, resolve
-from localgcl.datasets.geom_gcn import EDGES, NODES, read_geom_gcn
-from localgcl.datasets.gnn_benchmark import read_gnn_benchmark
-from localgcl.datasets.images import digits
-from localgcl.datasets.ogb import FEATURES, read_arxiv, read_arxiv_structure
-from localgcl.datasets.planetoid import read_planetoid
+from localgcl.datasets.readers.geom_gcn import EDGES, NODES, read_geom_gcn
+from localgcl.datasets.readers.gnn_benchmark import read_gnn_benchmark
+from localgcl.datasets.readers.images import digits
+from localgcl.datasets.readers.ogb import FEATURES, read_arxiv, read_arxiv_structure
+from localgcl.datasets.readers.planetoid import read_planetoid
 from localgcl.datasets.storage import RawFile, obtain
 from localgcl.graph import Graph
 

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from localgcl.datasets.files import read_graph
 from localgcl.datasets.loading import load
 from localgcl.graph import Graph
+from localgcl.io.files import read_graph
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.graph import Graph, Split
-from localgcl.validity import check_splits
+from localgcl.graph.checks import check_splits
 
 
 def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:

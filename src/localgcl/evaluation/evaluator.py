@@ -11,12 +11,12 @@ from torch import Tensor
 
 from localgcl.config import check, suggestion
 from localgcl.datasets import hide_test_labels, random_splits
-from localgcl.devices import choose_device
 from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores
 from localgcl.evaluation.task import Matrix, Outcome, Probe, Task
 from localgcl.graph import Graph, Split
+from localgcl.system.devices import choose_device
 
 
 def evaluate(

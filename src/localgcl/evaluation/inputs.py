@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.arrays import as_features, features_to_scipy
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation.task import Matrix, Task
 from localgcl.graph import Graph, Split
+from localgcl.graph.csr import as_features, features_to_scipy
 
 
 def read_embeddings(z: Any) -> Matrix:

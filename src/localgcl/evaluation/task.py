@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.arrays import csr_tensor
+from localgcl.graph.csr import csr_tensor
 
 Matrix = Tensor | sp.csr_array  # dense rows are a tensor; sparse ones stay sparse, since a bag of words may not fit densely
 Normalise = Literal["none", "rows", "columns"]

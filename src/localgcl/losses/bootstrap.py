@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.arrays import csr_order, csr_tensor
 from localgcl.graph import Graph
+from localgcl.graph.csr import csr_order, csr_tensor
 from localgcl.losses.local import unit_rows
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import adjacency

@@ -19,10 +19,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from localgcl.costs import choose_negatives
-from localgcl.features import FeatureMap
 from localgcl.losses.local import check_temperature, draw_features, unit_rows
+from localgcl.nn.features import FeatureMap
 from localgcl.ops import exact_log_sums, kernel_node_log_sums
+from localgcl.ops.costs import choose_negatives
 
 PairNegatives = Literal["exact", "auto", "sorf", "orf", "rff", "positive"]
 
@@ -55,7 +55,7 @@ def two_view_infonce(
         v: Projections in the other view.
         temperature: tau, above 0.
         negatives: "exact"; a random feature map by name or as an object, which makes time linear in |V|; "auto", the
-            cheaper of the two by `localgcl.costs.choose_negatives`; or a number k: that many random nodes, the same for all
+            cheaper of the two by `localgcl.ops.costs.choose_negatives`; or a number k: that many random nodes, the same for all
             anchors, are the only negatives (the anchor itself not among them), without any weight to make up for the
             others. O(|V| k d) time, and k = |V| is exact.
         num_features: D, the number of random frequencies (ignored but with a feature map's name or "auto").

@@ -22,9 +22,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning, suggestion
-from localgcl.costs import choose_negatives as choose_negatives
-from localgcl.features import MAPS, Draw, FeatureMap
 from localgcl.graph import Graph
+from localgcl.nn.features import MAPS, Draw, FeatureMap
 from localgcl.ops import (
     edge_dot,
     exact_log_sums,
@@ -34,6 +33,7 @@ from localgcl.ops import (
     segment_max,
     segment_sum,
 )
+from localgcl.ops.costs import choose_negatives as choose_negatives
 from localgcl.ops.negatives import LogSums, Reduce
 
 Positives = Literal["mean", "max", "weighted"]
@@ -68,8 +68,8 @@ def local_contrastive(
         graph: Its CSR rows are the neighbourhoods N(i).
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
-        negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.features`),
-            or "auto": see `localgcl.costs.choose_negatives`.
+        negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.nn.features`),
+            or "auto": see `localgcl.ops.costs.choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
         include_self: Also count a node as its own neighbour.
         generator: Source of the random frequencies, fresh at each call.

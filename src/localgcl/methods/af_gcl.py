@@ -7,11 +7,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, mlp_head
 from localgcl.graph import Graph
 from localgcl.losses.spectral import spectral_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
+from localgcl.nn.encoders import build_encoder, mlp_head
 from localgcl.ops import sample_trees
 from localgcl.ops.neighbours import cosine_neighbours
 

@@ -7,12 +7,12 @@ from typing import Literal
 import torch
 
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, mlp_head
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import found_pairs, pair_prediction
 from localgcl.losses.local import unit_rows
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import momentum, require_two_nodes
+from localgcl.nn.encoders import build_encoder, mlp_head
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 

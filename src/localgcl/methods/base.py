@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from localgcl.config import Config
-from localgcl.encoders import GCN, MLP, Inputs, encoder_memory
 from localgcl.graph import Graph
+from localgcl.nn.encoders import GCN, MLP, Inputs, encoder_memory
 
 Terms = dict[str, Tensor]
 """Named scalars of one step; "loss" is the one that is minimised."""

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.config import Checked, Config
-from localgcl.encoders import Inputs, build_encoder
 from localgcl.graph import Graph
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.nn.encoders import Inputs, build_encoder
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import Inputs, build_encoder, mlp_head, readable
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import follow, momentum, require_edges, require_two_nodes
+from localgcl.nn.augment import drop_edges, mask_features
+from localgcl.nn.encoders import Inputs, build_encoder, mlp_head, readable
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlation, view_correlation
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
+from localgcl.nn.augment import drop_edges, mask_features
+from localgcl.nn.encoders import build_encoder, readable
 
 
 @dataclasses.dataclass(frozen=True)

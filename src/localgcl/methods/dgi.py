@@ -2,14 +2,14 @@
 
 import torch
 
-from localgcl.augment import shuffle_features
 from localgcl.config import Config
-from localgcl.encoders import build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses import dgi_loss
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.baselines import NoOptions
 from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.nn.augment import shuffle_features
+from localgcl.nn.encoders import build_encoder, readable
 
 
 class DGI(Method):

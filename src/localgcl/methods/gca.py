@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from localgcl.augment import Centrality, edge_drop_rates, feature_drop_rates
 from localgcl.config import option
 from localgcl.graph import Graph
 from localgcl.methods import grace
+from localgcl.nn.augment import Centrality, edge_drop_rates, feature_drop_rates
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.arrays import csr_tensor
-from localgcl.budget import MODE_HELP, Mode, choose_mode
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder
 from localgcl.graph import Graph
+from localgcl.graph.csr import csr_tensor
 from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.nn.encoders import build_encoder
 from localgcl.ops import SparseMatrix, spmm
 
 

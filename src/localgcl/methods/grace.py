@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.augment import drop_edges, mask_features
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, mlp_head, readable
 from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
+from localgcl.nn.augment import drop_edges, mask_features
+from localgcl.nn.encoders import build_encoder, mlp_head, readable
 
 Rate = float | Tensor
 

@@ -8,13 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder
-from localgcl.features import MAPS, FeatureMap
 from localgcl.graph import Graph
 from localgcl.losses import hard_log_sums, local_terms
 from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
+from localgcl.nn.encoders import build_encoder
+from localgcl.nn.features import MAPS, FeatureMap
 
 
 @dataclasses.dataclass(frozen=True)

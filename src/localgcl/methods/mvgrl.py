@@ -6,14 +6,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.augment import diffuse, shuffle_features
-from localgcl.budget import MODE_HELP, Mode, choose_mode
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import Inputs, build_encoder, readable
 from localgcl.graph import Graph
 from localgcl.losses import mvgrl_loss
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.nn.augment import diffuse, shuffle_features
+from localgcl.nn.encoders import Inputs, build_encoder, readable
 
 
 @dataclasses.dataclass(frozen=True)

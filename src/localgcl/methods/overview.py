@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
-from localgcl.budget import in_bytes
 from localgcl.methods import METHODS, configure
+from localgcl.system.devices import in_bytes
 
 HEADER = ("method", "augments", "memory of a step", "cost of a step beyond the encoder", "idea", "paper")
 

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.arrays import csr_tensor
 from localgcl.config import Checked, Config, option
-from localgcl.encoders import build_encoder, drop_entries
 from localgcl.graph import Graph
+from localgcl.graph.csr import csr_tensor
 from localgcl.losses.margin import margin_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges
+from localgcl.nn.encoders import build_encoder, drop_entries
 from localgcl.ops import SparseMatrix, sample_neighbours, spmm
 from localgcl.ops.propagation import propagation
 

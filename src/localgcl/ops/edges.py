@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.arrays import csr_tensor
 from localgcl.graph import Graph
+from localgcl.graph.csr import csr_tensor
 from localgcl.ops.backends import fused
 
 # Gathered rows held at a time, in numbers: 64 MiB of float32.

@@ -84,7 +84,7 @@ def passes(z: Tensor, features: Features, backend: Backend = "auto", *, chunk: i
 def _kernels(name: str, frequencies: Frequencies) -> ModuleType:
     """The module of fused kernels, imported only when it is needed: Triton and numba take seconds to load."""
     if name == "numba":
-        return importlib.import_module("localgcl.ops.numba_sorf")
+        return importlib.import_module("localgcl.ops.cpu.sorf")
     kind = "sorf" if isinstance(frequencies, StructuredFrequencies) else "dense"
     return importlib.import_module(f"localgcl.ops.gpu.{kind}")
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.arrays import csr_tensor, insert_diagonal
 from localgcl.graph import Graph
+from localgcl.graph.csr import csr_tensor, insert_diagonal
 from localgcl.ops.sparse import SparseMatrix
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.arrays import csr_tensor
+from localgcl.graph.csr import csr_tensor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from localgcl.atomic import replacing
 from localgcl.methods import Method
+from localgcl.system.files import replacing
 
 _PATTERN = "checkpoint-*.safetensors"
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.config import Config
-from localgcl.devices import choose_device
 from localgcl.graph import Graph
+from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import Batch
-from localgcl.preparation import column_statistics, prepare
+from localgcl.system.devices import choose_device
+from localgcl.system.provenance import describe
+from localgcl.system.threads import reproducible
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
-from localgcl.training.environment import describe, reproducible
 from localgcl.training.loop import Callback, Interrupted, train
 from localgcl.training.model import Model
 from localgcl.training.run import RunFolder

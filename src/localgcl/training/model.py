@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.config import Config
-from localgcl.devices import choose_device
 from localgcl.graph import Graph
+from localgcl.graph.prepare import ColumnStatistics, prepare
 from localgcl.methods import METHODS, Method
-from localgcl.preparation import ColumnStatistics, prepare
+from localgcl.system.devices import choose_device
 from localgcl.training.checkpoint import read_tensors, write_tensors
 from localgcl.training.run import RunFolder
 

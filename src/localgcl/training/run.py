@@ -8,9 +8,9 @@ from typing import Any
 
 import tomli_w
 
-from localgcl.atomic import replacing
 from localgcl.config import Config, read_toml
 from localgcl.methods import configure
+from localgcl.system.files import replacing
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="the fused kernels need triton")
 
-from localgcl.features import MAPS, Draw
 from localgcl.graph import Graph
 from localgcl.losses import positive_term
+from localgcl.nn.features import MAPS, Draw
 from localgcl.ops import exact_log_sums, kernel_log_sums
 from localgcl.ops.gpu import edges, pairs
 from tests.references import local as reference

@@ -1,0 +1,1 @@
+"""Searches, measurements and reproductions: everything that trains many times."""

@@ -1,0 +1,73 @@
+"""Peak memory on the CPU: what a process of its own grows by while it runs one provider.
+
+The kernel keeps the highest resident size of a process (VmHWM) and lets the process reset it. `ru_maxrss` of getrusage would
+not do: it cannot be reset, and a child starts with its parent's. The provider is run once before, so that compiled code,
+thread pools and cached matrices are there (not where one run takes minutes); freed blocks go back to the system at once
+(MALLOC_MMAP_THRESHOLD_).
+"""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from localgcl.experiments.bench.measure import Work, bounded_memory, is_out_of_memory
+from localgcl.experiments.bench.setups import BENCHMARKS, Cell
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def peak_resident(benchmark: str, provider: str, cell: Cell) -> float | None:
+    """MiB above the inputs at the peak of a run, from a fresh process; None when it ran out of memory."""
+    if not _RESET.exists():
+        raise OSError("peak memory on the CPU is read from /proc, which only Linux has; leave out --memory")
+    job = json.dumps([benchmark, provider, dataclasses.asdict(cell), torch.get_num_threads()])
+    done = subprocess.run(
+        [sys.executable, "-m", "localgcl.experiments.bench.resident", job],
+        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode < 0:  # killed, by the system's own guard against running out
+        return None
+    done.check_returncode()
+    peak: float | None = json.loads(done.stdout.splitlines()[-1])
+    return peak
+
+
+def growth(work: Work) -> float:
+    """MiB by which this process grew at most while `work` ran."""
+    _RESET.write_text("5")
+    before = _kibibytes("VmRSS")
+    work()
+    return (_kibibytes("VmHWM") - before) / 1024
+
+
+def _kibibytes(field: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{field}:"))
+    return int(line.split()[1])
+
+
+def main(job: str) -> None:
+    """What the fresh process does; prints the number, or null."""
+    benchmark, provider, cell, threads = json.loads(job)
+    torch.set_num_threads(threads)
+    work, peak = BENCHMARKS[benchmark].setup(Cell(**cell)).providers[provider], None
+    with bounded_memory():
+        try:
+            if not BENCHMARKS[benchmark].long:
+                work()
+            peak = growth(work)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+    sys.stdout.write(f"{json.dumps(peak)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,258 @@
+"""What is measured: one setup function a benchmark. It makes inputs of a size and names the providers that compute the same.
+
+"ours" is what the library does; names that begin with "ours-" are other forms of it; the rest are plain PyTorch.
+"""
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
+
+import torch
+from torch import Tensor
+
+from localgcl.config import EncoderOptions
+from localgcl.datasets import load, sbm
+from localgcl.experiments.bench import plain
+from localgcl.experiments.bench.measure import Work
+from localgcl.graph import Graph
+from localgcl.losses import negative_term, positive_term, unit_rows
+from localgcl.methods import configure
+from localgcl.nn.encoders import GCN, Inputs, propagation
+from localgcl.nn.features import MAPS
+from localgcl.ops import hadamard
+from localgcl.ops.costs import Form
+from localgcl.recipes import recipe
+from localgcl.training import fit
+
+TEMPERATURE = 0.5
+LAYERS = 3
+FORMS: dict[str, Form] = {"ours": "sorf", "ours-exact": "exact", "ours-orf": "orf", "ours-rff": "rff"}
+"""Which form of the negative term a provider computes; the cost model is fitted to these."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One size to measure at. With a `graph` its own number of nodes counts, without one graphs are drawn (`sbm`).
+
+    A setup whose work does not depend on `num_features` makes it 0.
+    """
+
+    nodes: int = 4000
+    dim: int = 512
+    num_features: int = 4096
+    device: str = "cpu"
+    graph: str = ""
+    variant: str = ""
+
+    @property
+    def case(self) -> str:
+        return ", ".join(filter(None, (self.graph, self.variant)))
+
+    @property
+    def title(self) -> str:
+        features = f" D={self.num_features:,}" if self.num_features else ""
+        return f"{f'({self.case})  ' if self.case else ''}N={self.nodes:,} d={self.dim:,}{features}"
+
+    def generator(self) -> torch.Generator:
+        return torch.Generator(self.device).manual_seed(0)
+
+    def directions(self) -> Tensor:
+        """Random unit rows, to be differentiated."""
+        z = torch.randn(self.nodes, self.dim, device=self.device, generator=self.generator())
+        return unit_rows(z)[0].requires_grad_()
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """The providers, and the cell with the sizes that its graph or recipe brought."""
+
+    cell: Cell
+    providers: dict[str, Work]
+
+
+@dataclasses.dataclass(frozen=True)
+class Benchmark:
+    """A setup, what it measures in words, the variants that it knows, and whether one run takes minutes."""
+
+    setup: Callable[[Cell], Setup]
+    text: str
+    variants: tuple[str, ...] = ("",)
+    long: bool = False
+
+
+def hadamard_setup(cell: Cell) -> Setup:
+    """Forward only; N vectors of d' entries, d' the power of two above d. Ours has nodes along the fast axis."""
+    size = 1 << (cell.dim - 1).bit_length()
+    rows = torch.randn(cell.nodes, size, device=cell.device, generator=cell.generator())
+    columns = rows.T.contiguous()
+    providers: dict[str, Work] = {"ours": partial(hadamard, columns)}
+    transforms = {"kronecker": plain.kronecker_hadamard, "butterfly": plain.butterfly_hadamard, "dense": plain.dense_hadamard}
+    providers |= {name: partial(transform, rows) for name, transform in transforms.items()}
+    return Setup(dataclasses.replace(cell, num_features=0), providers)
+
+
+def feature_map_setup(cell: Cell) -> Setup:
+    """Forward only: N x 2D features; what is costly to draw is drawn before."""
+    z, generator = cell.directions().detach(), cell.generator()
+    providers: dict[str, Work] = {}
+    for name in ("sorf", "orf", "rff"):
+        draw = MAPS[name](cell.num_features).draw(cell.dim, TEMPERATURE, generator=generator, device=cell.device)
+        providers["ours" if name == "sorf" else f"ours-{name}"] = partial(draw.psi, z)
+    frequencies = _frequencies(cell, generator)
+    return Setup(cell, providers | {"dense-rff": lambda: plain.rff(z, frequencies)} | _plain_sorf(cell, z, generator))
+
+
+def negative_term_setup(cell: Cell) -> Setup:
+    """Forward and backward, with fresh frequencies each time."""
+    z, generator = cell.directions(), cell.generator()
+    alive = torch.ones(cell.nodes, dtype=torch.bool, device=cell.device)
+
+    def ours(form: Form) -> Tensor:
+        return negative_term(z, alive, TEMPERATURE, form, num_features=cell.num_features, generator=generator).total
+
+    forwards: dict[str, Callable[[], Tensor]] = {name: partial(ours, form) for name, form in FORMS.items()}
+    forwards["dense-rff"] = lambda: plain.kernel_negative(plain.rff(z, _frequencies(cell, generator)), TEMPERATURE)
+    for name, psi in _plain_sorf(cell, z, generator).items():
+        forwards[name] = partial(lambda psi: plain.kernel_negative(psi(), TEMPERATURE), psi)
+    forwards["dense-exact"] = lambda: plain.dense_negative(z, TEMPERATURE)
+    forwards["checkpointed-exact"] = lambda: plain.checkpointed_negative(z, TEMPERATURE)
+    return Setup(cell, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
+
+
+def positive_term_setup(cell: Cell) -> Setup:
+    """Forward and backward; the variant is how positives are averaged."""
+    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
+    z, alive = cell.directions(), torch.ones(cell.nodes, dtype=torch.bool, device=cell.device)
+    neighbours = graph.neighbourhoods
+    forwards: dict[str, Callable[[], Tensor]] = {
+        "ours": lambda: positive_term(z, alive, graph, TEMPERATURE, cell.variant or "mean"),  # type: ignore[arg-type]
+        "gather": lambda: plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE, cell.variant or "mean"),
+    }
+    return Setup(cell, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
+
+
+def encoder_setup(cell: Cell) -> Setup:
+    """Forward and backward of a GCN of three layers, all d wide."""
+    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
+    encoder, inputs, by_torch = _encoders(cell, graph)
+    parameters = list(encoder.parameters())
+    forwards: dict[str, Callable[[], Tensor]] = {"ours": lambda: encoder(inputs), "torch-sparse": by_torch}
+
+    def energy(forward: Callable[[], Tensor]) -> Tensor:
+        return forward().square().sum()
+
+    return Setup(cell, {name: _with_backward(partial(energy, forward), parameters) for name, forward in forwards.items()})
+
+
+def train_step_setup(cell: Cell) -> Setup:
+    """One whole step of training, GCN of three layers and SORF negatives, and its parts."""
+    graph, cell = _graph(cell)
+    encoder, inputs, by_torch = _encoders(cell, graph)
+    parameters, generator = list(encoder.parameters()), cell.generator()
+    optimiser = torch.optim.Adam(parameters, lr=1e-4)
+    neighbours = graph.neighbourhoods
+
+    def positive(z: Tensor, alive: Tensor) -> Tensor:
+        return positive_term(z, alive, graph, TEMPERATURE)
+
+    def negative(z: Tensor, alive: Tensor) -> Tensor:
+        return negative_term(z, alive, TEMPERATURE, "sorf", num_features=cell.num_features, generator=generator).total
+
+    def ours(encoder: GCN) -> Tensor:
+        z, alive = unit_rows(encoder(inputs))
+        return positive(z, alive) + negative(z, alive)
+
+    def by_hand() -> Tensor:
+        z, _ = unit_rows(by_torch())
+        attraction = plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE)
+        return attraction + plain.kernel_negative(plain.rff(z, _frequencies(cell, generator)), TEMPERATURE)
+
+    def step(loss: Callable[[], Tensor]) -> None:
+        optimiser.zero_grad()
+        loss().backward()
+        optimiser.step()
+
+    # The parts reuse what comes before them, made at the first call: memory that runs out is then the provider's own. The
+    # weights that a kept loss depends on must stay as they are, so the parts have an encoder that no optimiser changes.
+    still = copy.deepcopy(encoder)
+    embedding = cache(lambda: unit_rows(still(inputs).detach()))
+    loss = cache(lambda: ours(still))
+    providers: dict[str, Work] = {
+        "ours": lambda: step(lambda: ours(encoder)),
+        "plain": lambda: step(by_hand),
+        "part-encoder": lambda: still(inputs),
+        "part-positive": lambda: positive(*embedding()),
+        "part-negative": lambda: negative(*embedding()),
+        "part-backward": lambda: torch.autograd.grad(loss(), list(still.parameters()), retain_graph=True),
+        "part-optimiser": optimiser.step,
+    }
+    return Setup(cell, providers)
+
+
+def recipe_setup(cell: Cell) -> Setup:
+    """Training on a named graph with its own recipe, from preparing the graph to the last step."""
+    name = cell.graph or "cora"
+    settings = recipe("local-gcl", name)
+    if settings is None:
+        raise ValueError(f"there is no recipe for {name!r}; name a graph that has one, for example cora")
+    graph, config = load(name), configure("local-gcl", {**settings, "device": cell.device, "log_every": 10})
+    sizes = {"nodes": graph.num_nodes, "dim": config.encoder.dim, "num_features": config.options.num_features}
+    cell = dataclasses.replace(cell, graph=name, variant=f"{config.training.steps} steps", **sizes)
+    return Setup(cell, {"ours": partial(fit, graph, config)})
+
+
+BENCHMARKS = {
+    "hadamard": Benchmark(hadamard_setup, "the Walsh-Hadamard transform of N vectors, forward"),
+    "feature-map": Benchmark(feature_map_setup, "random features of N unit vectors, forward"),
+    "negative-term": Benchmark(negative_term_setup, "the all-pairs term, forward and backward"),
+    "positive-term": Benchmark(positive_term_setup, "the neighbour term, forward and backward", ("mean", "max", "weighted")),
+    "encoder": Benchmark(encoder_setup, "a GCN of three layers, forward and backward"),
+    "train-step": Benchmark(train_step_setup, "one training step, whole and in parts"),
+    "recipe": Benchmark(recipe_setup, "training with the recipe of a named graph, start to end", long=True),
+}
+
+
+def _with_backward(forward: Callable[[], Tensor], inputs: Sequence[Tensor]) -> Work:
+    return lambda: torch.autograd.grad(forward(), inputs)
+
+
+def _frequencies(cell: Cell, generator: torch.Generator) -> Tensor:
+    return torch.randn(cell.dim, cell.num_features, device=cell.device, generator=generator) / math.sqrt(TEMPERATURE)
+
+
+def _plain_sorf(cell: Cell, z: Tensor, generator: torch.Generator) -> dict[str, Callable[[], Tensor]]:
+    size = 1 << (cell.dim - 1).bit_length()
+    shape = (3, -(-cell.num_features // size), size)
+
+    def psi(transform: plain.Hadamard) -> Tensor:
+        signs = 2.0 * torch.randint(2, shape, device=cell.device, generator=generator) - 1
+        return plain.sorf(z, signs, cell.num_features, TEMPERATURE, transform)
+
+    return {
+        "kronecker-sorf": lambda: psi(plain.kronecker_hadamard),
+        "butterfly-sorf": lambda: psi(plain.butterfly_hadamard),
+    }
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, nodes: int, device: str) -> Graph:
+    graph = load(name).symmetrized() if name else sbm(nodes, splits=0)
+    return graph.to(device)
+
+
+def _graph(cell: Cell) -> tuple[Graph, Cell]:
+    graph = _load(cell.graph, cell.nodes, cell.device)
+    return graph, dataclasses.replace(cell, nodes=graph.num_nodes)
+
+
+def _encoders(cell: Cell, graph: Graph) -> tuple[GCN, Inputs, Callable[[], Tensor]]:
+    """Ours with its inputs, and a plain one with the same weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        encoder = GCN(graph.num_features, EncoderOptions(dim=cell.dim, layers=LAYERS)).to(cell.device)
+    adjacency = propagation(graph).csr.to_sparse_coo().coalesce()
+    x = graph.x if graph.x.layout == torch.strided else graph.x.to_sparse_coo().coalesce()
+    weights, biases = ([getattr(layer, name) for layer in encoder.weights] for name in ("weight", "bias"))
+    return encoder, encoder.inputs(graph), lambda: plain.sparse_gcn(x, adjacency, weights, biases)

@@ -1,0 +1,64 @@
+"""The log of a search: trials.csv, to which a row is added as each trial finishes, and recipe.toml, its best row."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import tomli_w
+
+from localgcl.experiments.search.space import Settings
+from localgcl.methods import configure
+from localgcl.system.files import replacing
+from localgcl.system.ledger import append_rows, read_rows
+
+Row = dict[str, str]
+FIELDS = (
+    *("method", "dataset", "settings", "seeds", "splits", "validation", "deviation", "seconds", "note"),
+    *("date", "commit", "hardware", "protocol"),
+)
+SAME = ("method", "dataset", "seeds", "splits", "protocol")
+"""Columns that must be equal for the scores of two rows to compare."""
+MARK = "# Made by localgcl tune"
+
+
+def read(path: Path) -> list[Row]:
+    """All rows, oldest first; none where there is no file."""
+    return read_rows(path, FIELDS)
+
+
+def append(path: Path, row: Row) -> None:
+    """One line, in one write: an interruption leaves whole rows."""
+    append_rows(path, FIELDS, [row])
+
+
+def score(row: Row) -> float:
+    """Validation accuracy; 0, the worst there is, for settings that were refused."""
+    return float(row["validation"] or 0)
+
+
+def best(rows: Sequence[Row], count: int = 5) -> list[Row]:
+    """The rows of highest validation accuracy, best first; the earlier of equals first. Refused settings are left out."""
+    return sorted((row for row in rows if row["validation"]), key=score, reverse=True)[:count]
+
+
+def check_ours(path: Path) -> None:
+    """Raises when `path` is a recipe that no search has made: it would be overwritten."""
+    if path.exists() and not path.read_text().startswith(MARK):
+        raise FileExistsError(
+            f"{path} was not made by localgcl tune, and would be overwritten; choose another folder with --out"
+        )
+
+
+def write_recipe(path: Path, rows: Sequence[Row], varied: Sequence[str]) -> Settings:
+    """The best row as a recipe: its settings that differ from the method's defaults, and those `varied` by the search."""
+    (winner,) = best(rows, 1)
+    settings, defaults = json.loads(winner["settings"]), configure(winner["method"], {}).flat()
+    kept = {name: value for name, value in settings.items() if name in varied or value != defaults[name]}
+    about = (
+        f"{MARK}, method {winner['method']}: best of {len(rows)} trials by accuracy on validation nodes,\n"
+        f"# {winner['validation']} ± {winner['deviation']} over {winner['seeds']} seeds and {winner['splits']} splits each; "
+        f"protocol {winner['protocol']}. Test labels were hidden. The log is trials.csv.\n\n"
+    )
+    with replacing(path) as temporary:
+        temporary.write_text(about + tomli_w.dumps({winner["dataset"]: kept}))
+    return kept

@@ -1,0 +1,124 @@
+"""From the graph as loaded to the graph as trained on: edges made undirected, features scaled. Graph -> Graph."""
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localgcl.config import LocalGCLWarning, Preparation, Scaling
+from localgcl.graph import Graph, Split
+from localgcl.graph.csr import csr_tensor, features_to_scipy
+
+ColumnStatistics = dict[str, Tensor]
+"""Mean and deviation of each feature column of the training graph, for scaling="standard"; empty otherwise."""
+
+
+def column_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
+    """What scaling has to remember of the training graph, so that unseen nodes are scaled alike."""
+    if scaling != "standard":
+        return {}
+    x = graph.x.to_dense().double()
+    deviation = x.std(dim=0, correction=0)
+    # A constant column has no deviation; dividing by one leaves it at zero.
+    return {"mean": x.mean(dim=0).float(), "deviation": torch.where(deviation > 0, deviation, 1.0).float()}
+
+
+def prepare(graph: Graph, preparation: Preparation, statistics: ColumnStatistics) -> Graph:
+    """Applies the choices of `preparation`. O(|E| log |E| + stored feature values).
+
+    Keeping parallel edges while symmetrising gives A + A^T: an undirected graph then holds each edge twice, as in the
+    data releases with which the paper's edge counts were made, and its self-loops in the GCN weigh half as much.
+    """
+    if preparation.symmetrise and preparation.parallel_edges == "drop":
+        graph = graph.symmetrized()
+    elif preparation.symmetrise:
+        graph = graph.with_edges(torch.cat([graph.rows, graph.indices]), torch.cat([graph.indices, graph.rows]))
+    elif preparation.parallel_edges == "drop":
+        graph = graph.coalesced()
+    if preparation.drop_loops:
+        graph = graph.without_loops()
+    return graph.with_features(scale(graph.x, preparation.scaling, statistics))
+
+
+def scale(x: Tensor, scaling: Scaling, statistics: ColumnStatistics) -> Tensor:
+    """Scaled features; sparse ones stay sparse, except that standardising fills every entry."""
+    if scaling == "raw":
+        return x
+    if scaling == "standard":
+        return (x.to_dense() - statistics["mean"].to(x.device)) / statistics["deviation"].to(x.device)
+    if x.layout == torch.sparse_csr:
+        values = x.values()
+        if scaling == "binary":
+            values = (values != 0).float()
+        else:
+            norms = torch.from_numpy(sp.linalg.norm(features_to_scipy(x), ord=1 if scaling == "l1" else 2, axis=1)).to(values)
+            norms = torch.where(norms > 0, norms, 1.0)
+            values = values / norms.repeat_interleave(x.crow_indices().diff(), output_size=values.numel())
+        return csr_tensor(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
+    if scaling == "binary":
+        return (x != 0).float()
+    norms = torch.linalg.vector_norm(x, ord=1 if scaling == "l1" else 2, dim=1, keepdim=True)
+    return x / torch.where(norms > 0, norms, 1.0)
+
+
+def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) -> Float[Tensor, "n f"]:
+    r"""Label-free features of the graph alone, for graphs that come without any.
+
+    Column block k = 1..hops is $P^k R$, where $P = D^{-1} A$ averages over neighbours and R holds random signs; its rows
+    place nodes that reach the same part of the graph close together (very sparse random projection of the k-step
+    transition matrix, as in FastRP). One column, log(1 + degree), adds the node's own role. All columns are standardised.
+
+    The signs of a node are a hash of its id, not a draw in node order, so a node keeps its signs when the graph grows
+    and `transform` can embed new nodes. O(|E| f).
+    """
+    adjacency = graph.to_scipy()
+    degree = np.asarray(adjacency.sum(axis=1)).ravel()
+    average: Any = sp.diags_array(1 / np.maximum(degree, 1)) @ adjacency
+    width, extra = divmod(num_columns - 1, hops)
+    blocks = [np.log1p(degree)[:, None]]
+    signal = _hashed_signs(graph.node_ids, width + (extra > 0))
+    for hop in range(hops):
+        signal = average @ signal
+        blocks.append(signal[:, : width + (hop < extra)])
+    x = np.concatenate(blocks, axis=1)
+    deviation = x.std(axis=0)
+    return torch.from_numpy(((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32))
+
+
+def featureless(
+    source: Any,
+    target: Any,
+    num_nodes: int,
+    *,
+    y: Any = None,
+    splits: Sequence[Split] = (),
+    node_ids: Any = None,
+    name: str = "graph",
+) -> Graph:
+    """A graph that came without features, given structural ones, and a warning that says so. O(|E| f)."""
+    placeholder = torch.zeros(num_nodes, 1)
+    bare = Graph.from_edges(source, target, x=placeholder, y=y, splits=splits, node_ids=node_ids, name=name)
+    x = structural_features(bare.symmetrized())
+    warnings.warn(
+        f"no features given: using {x.shape[1]} structural features computed from the edges alone "
+        "(log degree and hashed random walks); pass features if the nodes have any",
+        LocalGCLWarning,
+        stacklevel=3,
+    )
+    return bare.with_features(x)
+
+
+def _hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:
+    """A fixed row of +-1 for each id: bits of a keyed hash, the same on every machine."""
+    size = -(-columns // 8)
+    rows = np.empty((len(ids), size), dtype=np.uint8)
+    for i, name in enumerate(ids.tolist()):
+        rows[i] = np.frombuffer(hashlib.shake_128(f"{type(name).__name__}:{name}".encode()).digest(size), dtype=np.uint8)
+    return np.unpackbits(rows, axis=1)[:, :columns] * 2.0 - 1.0

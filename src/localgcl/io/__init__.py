@@ -1,0 +1,1 @@
+"""Every foreign type and file enters and leaves here."""

@@ -1,0 +1,144 @@
+"""Embeddings out: NPY, Parquet, CSV, word2vec text, FAISS. A file appears whole under its name, or not at all."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localgcl.system.files import replacing
+
+Array = NDArray[Any]
+
+_ROWS_AT_ONCE = 4096  # text takes some 30 times the room of the numbers
+
+
+def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None, *, overwrite: bool = False) -> None:
+    """Writes embeddings in the format that the extension of `path` names. O(n d).
+
+    ========== ===========================================================================================
+    .npy       the float32 matrix, rows in node order, without ids
+    .parquet   the column `id`, then `e0`, `e1`... in float32
+    .csv .tsv  the same columns as text; the digits written give back the same float32
+    .txt       word2vec text: a line "n d", then a line for each node: id and values, separated by spaces
+    .faiss     a FAISS index of the rows, scaled to unit length so that inner products are cosines; it answers with
+               the ids if they are integers, else with row positions
+    ========== ===========================================================================================
+
+    The file is written beside its place under a temporary name and then renamed: nobody sees half a file, and a full
+    disk leaves an older file of that name as it was.
+
+    Args:
+        path: Where to write.
+        z: Embeddings, shape (n, d): an array or a tensor.
+        node_ids: Id of each row; 0..n-1 when not given.
+        overwrite: Replace a file that is there already.
+
+    Raises:
+        FileExistsError: The file is there and `overwrite` is False.
+        ValueError: The extension is unknown, or ids and rows do not fit.
+        OSError: The file could not be written; nothing is left of it.
+    """
+    path = Path(path)
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
+        raise ValueError(f"{path} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
+    matrix, ids = _checked(z, node_ids)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True to replace it")
+    try:
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            write(file, matrix, ids)
+    except OSError as error:
+        reason = f"could not write the embeddings: {error.strerror or error}"
+        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+
+
+def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
+    """The embeddings as a float32 matrix, the ids as flat integers or text."""
+    matrix = np.ascontiguousarray(z.detach().cpu().numpy() if isinstance(z, Tensor) else z, dtype=np.float32)
+    if matrix.ndim != 2:
+        raise ValueError(f"embeddings have shape {matrix.shape}; give a matrix, one row per node")
+    if node_ids is None:
+        return matrix, np.arange(len(matrix))
+    ids = np.asarray(node_ids)
+    if len(ids) != len(matrix):
+        raise ValueError(f"{len(ids)} node ids for {len(matrix)} embeddings; give one id per row")
+    if ids.dtype.kind in "iu":
+        return matrix, ids
+    return matrix, np.array([str(name) for name in node_ids], dtype=str)
+
+
+def _write_npy(file: BinaryIO, matrix: Array, ids: Array) -> None:  # noqa: ARG001  # rows are in node order
+    np.save(file, matrix, allow_pickle=False)
+
+
+def _table(matrix: Array, ids: Array) -> Any:
+    import pyarrow as pa
+
+    columns = {"id": pa.array(ids)} | {f"e{j}": pa.array(matrix[:, j]) for j in range(matrix.shape[1])}
+    return pa.table(columns)
+
+
+def _write_parquet(file: BinaryIO, matrix: Array, ids: Array) -> None:
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(_table(matrix, ids), file)
+
+
+def _write_csv(file: BinaryIO, matrix: Array, ids: Array, delimiter: str = ",") -> None:
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
+
+
+def _write_tsv(file: BinaryIO, matrix: Array, ids: Array) -> None:
+    _write_csv(file, matrix, ids, delimiter="\t")
+
+
+def _write_word2vec(file: BinaryIO, matrix: Array, ids: Array) -> None:
+    names = [str(name) for name in ids.tolist()]
+    wrong = next((name for name in names if name.split() != [name]), None)
+    if wrong is not None:
+        raise ValueError(f"node id {wrong!r} is empty or has a space, which ends a word in word2vec text; use .parquet or .csv")
+    file.write(f"{matrix.shape[0]} {matrix.shape[1]}\n".encode())
+    for start in range(0, len(names), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        rows = matrix[block].astype(str).tolist()  # the shortest digits that give back the float32
+        lines = (" ".join([name, *row]) for name, row in zip(names[block], rows, strict=True))
+        file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _write_faiss(file: BinaryIO, matrix: Array, ids: Array) -> None:
+    try:
+        import faiss  # type: ignore[import-not-found,import-untyped,unused-ignore]  # optional
+    except ImportError as error:
+        raise ImportError("writing .faiss needs FAISS: pip install 'localgcl[faiss]'") from error
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    unit = matrix / np.where(norms > 0, norms, 1.0)
+    index: Any = faiss.IndexFlatIP(matrix.shape[1])
+    if ids.dtype.kind in "iu":
+        index = faiss.IndexIDMap2(index)
+        index.add_with_ids(unit, ids.astype(np.int64))
+    else:
+        index.add(unit)
+    file.write(faiss.serialize_index(index).tobytes())
+
+
+WRITERS: dict[str, Callable[[BinaryIO, Array, Array], None]] = {
+    ".npy": _write_npy,
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".tsv": _write_tsv,
+    ".txt": _write_word2vec,
+    ".faiss": _write_faiss,
+}
+"""How to write each extension."""

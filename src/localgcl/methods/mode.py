@@ -1,0 +1,50 @@
+"""The one rule that decides between a method's faithful form and its scalable one."""
+
+import logging
+import warnings
+from typing import Literal
+
+import torch
+
+from localgcl.config import LocalGCLWarning
+from localgcl.system.devices import device_memory, in_bytes
+
+Mode = Literal["auto", "faithful", "scalable"]
+"""Type of a method's `mode` option; `MODE_HELP` is its help text."""
+MODE_HELP = "faithful: as published; scalable: memory linear in the graph; auto: faithful where it fits a quarter of the memory"
+
+_SHARE = 4
+_log = logging.getLogger("localgcl")
+
+
+def choose_mode(
+    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2
+) -> Literal["faithful", "scalable"]:
+    """Which form to take, before anything is allocated.
+
+    "auto" is faithful when `bytes_needed` fit a quarter of the device's memory: of the card's, or of the machine's for a
+    CPU. The choice is logged by the logger "localgcl". "faithful" beyond that quarter is warned of and obeyed.
+
+    Args:
+        asked: The user's `mode` option.
+        bytes_needed: What one step of the faithful form needs beyond the parameters.
+        device: Where it will run.
+        what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
+        stacklevel: As in `warnings.warn`.
+    """
+    if asked == "scalable":
+        return "scalable"
+    total = device_memory(device)
+    fits = bytes_needed <= total // _SHARE
+    sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(total)} on {device}"
+    if asked == "auto":
+        chosen: Literal["faithful", "scalable"] = "faithful" if fits else "scalable"
+        _log.info("mode %s chosen for %s", chosen, sizes)
+        return chosen
+    if not fits:
+        warnings.warn(
+            f"mode is faithful, and it needs {sizes}; if that runs out of memory, take mode scalable",
+            LocalGCLWarning,
+            stacklevel=stacklevel,
+        )
+    return "faithful"

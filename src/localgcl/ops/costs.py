@@ -1,0 +1,150 @@
+r"""What a step of the negative term costs, predicted, and which form of it "auto" stands for.
+
+$$t = c_0 + \frac{c_1 \cdot elements + c_2 \cdot products}{threads}$$
+
+with the exponentials, sines and cosines of one forward and backward as elements and the multiply-adds as products:
+
+* exact: N^2 elements, N^2 d products;
+* sorf: N D elements, N D log2(d') products with d' the power of two above d;
+* rff: N D elements, N D d products;
+* orf: N D elements, (N + d) D d products, because frequencies are made orthogonal at each draw.
+
+(threads is 1 on a GPU). Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size. The
+coefficients are fitted to measurements by `localgcl bench fit` and kept, with where and when they were measured, in
+`costs.toml` beside this file. For a kind of device or a form that nobody has measured there are none.
+"""
+
+import dataclasses
+import math
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import torch
+
+from localgcl.system.devices import device_memory
+
+Form = Literal["exact", "sorf", "orf", "rff"]
+FORMS: tuple[Form, ...] = ("exact", "sorf", "orf", "rff")
+
+# Beyond this many nodes the exact term is no way out of too few features.
+_EXACT_ANYWAY = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Coefficients:
+    """Of one form on one kind of device: seconds for one thread, bytes (None where memory was not measured)."""
+
+    fixed: float
+    per_element: float
+    per_product: float
+    bytes_fixed: float | None = None
+    bytes_per_entry: float | None = None
+
+    def seconds(self, elements: float, products: float, threads: int) -> float:
+        return self.fixed + (self.per_element * elements + self.per_product * products) / threads
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """Of one forward and backward: seconds, peak bytes above z (None where nobody measured) and what computes it."""
+
+    seconds: float
+    bytes: float | None
+    backend: str
+
+
+def counts(form: Form, num_nodes: int, dim: int, num_features: int) -> tuple[float, float]:
+    """Elements and products, as listed above."""
+    n, d, big_d = float(num_nodes), float(dim), float(num_features)
+    if form == "exact":
+        return n * n, n * n * d
+    products = {"sorf": n * max(1, (dim - 1).bit_length()), "orf": (n + d) * d, "rff": n * d}
+    return n * big_d, products[form] * big_d
+
+
+@cache
+def coefficients() -> dict[str, dict[str, Coefficients]]:
+    """By kind of device, then by form: what `costs.toml` holds."""
+    tables = tomllib.loads((resources.files(__package__) / "costs.toml").read_text())
+    return {kind: {form: Coefficients(**values) for form, values in table["forms"].items()} for kind, table in tables.items()}
+
+
+def predict(
+    form: Form, num_nodes: int, dim: int, num_features: int, device: torch.device | str = "cpu", *, threads: int | None = None
+) -> Cost:
+    """The cost of `form`; `threads` are torch's own where not given.
+
+    Raises:
+        LookupError: This form has not been measured on this kind of device.
+    """
+    kind = torch.device(device).type
+    known = coefficients().get(kind, {}).get(form)
+    if known is None:
+        raise LookupError(f"no costs of {form!r} were measured on {kind}; measure and fit them: localgcl bench fit")
+    parallel = (threads or torch.get_num_threads()) if kind == "cpu" else 1
+    seconds = known.seconds(*counts(form, num_nodes, dim, num_features), parallel)
+    # As `ops.passes.choose_backend` has it for single precision.
+    backend = "triton" if kind == "cuda" else "numba" if form == "sorf" else "torch"
+    if known.bytes_fixed is None or known.bytes_per_entry is None:
+        return Cost(seconds, None, backend)
+    return Cost(seconds, known.bytes_fixed + known.bytes_per_entry * num_nodes * dim, backend)
+
+
+def choose_negatives(
+    num_nodes: int,
+    dim: int,
+    num_features: int,
+    temperature: float,
+    *,
+    distributed: bool = False,
+    device: torch.device | str = "cpu",
+) -> Literal["exact", "sorf", "orf"]:
+    """What "auto" stands for: exact where it is predicted to be faster and fits the device's memory, or where so few features
+    could not be trusted and the graph has at most 20,000 nodes; else SORF, or ORF for d below 64, where SORF's bias is felt.
+
+    Where costs were not measured on the kind of device, work is compared instead (see `exact_does_less_work`).
+    """
+    kernelised: Literal["sorf", "orf"] = "sorf" if dim >= 64 else "orf"
+    if distributed:
+        return kernelised
+    # Pair deviation 1/sqrt(2D) against a typical kernel value e^(-1/tau): four deviations apart.
+    trusted = num_features >= 8 * math.exp(min(2 / temperature, 700.0))
+    if not trusted and num_nodes <= _EXACT_ANYWAY:
+        return "exact"
+    try:
+        exact, kernel = (predict(form, num_nodes, dim, num_features, device) for form in ("exact", kernelised))
+    except LookupError:
+        return "exact" if exact_does_less_work(num_nodes, dim, num_features) else kernelised
+    fits = exact.bytes is None or exact.bytes <= device_memory(device)
+    return "exact" if fits and exact.seconds <= kernel.seconds else kernelised
+
+
+def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
+    """Counts multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation, against four
+    passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40). The latter
+    are taken to run at a quarter of the exact term's speed: small factors and trigonometry against one large product.
+    """
+    size = 1 << (dim - 1).bit_length()
+    return 8 * num_nodes * dim <= 4 * 4 * num_features * (12 * math.sqrt(size) + 40)
+
+
+def explain(num_nodes: int, dim: int, num_features: int, temperature: float, device: torch.device | str = "cpu") -> str:
+    """One line: what "auto" takes and the predicted cost of each form that was measured on this kind of device."""
+    choice = choose_negatives(num_nodes, dim, num_features, temperature, device=device)
+    others = [form for form in FORMS if form != choice and form in coefficients().get(torch.device(device).type, {})]
+    try:
+        best = predict(choice, num_nodes, dim, num_features, device)
+    except LookupError:
+        return f"negatives: {choice} (by work count: nobody has measured costs on {torch.device(device).type})"
+    memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
+    rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
+    predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a step"
+    return f"negatives: {choice} ({'; '.join([predicted, ', '.join(rest)])})"
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 100:
+        return f"{seconds:,.0f} s"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -1,8 +1,0 @@
-"""Settings picked on validation nodes: spaces, samplers, trials, a log that can be resumed, and the recipe that comes out."""
-
-from localgcl.search.space import Space as Space
-from localgcl.search.space import read_space as read_space
-from localgcl.search.tuning import Found as Found
-from localgcl.search.tuning import tune as tune
-
-__all__ = ["tune", "Found", "Space", "read_space"]

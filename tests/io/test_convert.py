@@ -1,0 +1,383 @@
+import subprocess
+import sys
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from localgcl import Graph, LocalGCLWarning, Split, as_graph, to_pyg
+from localgcl.graph.prepare import structural_features
+
+X = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def edge_set(graph: Graph) -> list[tuple[Any, Any]]:
+    """The stored edges in the user's ids, sorted."""
+    source, target = graph.node_ids[graph.rows.numpy()], graph.node_ids[graph.indices.numpy()]
+    return sorted(zip(source.tolist(), target.tolist(), strict=True))
+
+
+def same(a: Graph, b: Graph) -> bool:
+    alike = torch.equal(a.indptr, b.indptr) and torch.equal(a.indices, b.indices)
+    alike = alike and torch.equal(a.x.to_dense(), b.x.to_dense()) and a.x.layout == b.x.layout
+    alike = alike and ((a.y is None) == (b.y is None)) and (a.y is None or b.y is None or torch.equal(a.y, b.y))
+    alike = alike and a.node_ids.tolist() == b.node_ids.tolist() and a.name == b.name
+    parts = [[(s.train.tolist(), s.val.tolist(), s.test.tolist()) for s in graph.splits] for graph in (a, b)]
+    return alike and parts[0] == parts[1]
+
+
+def test_a_graph_is_returned_as_it_is() -> None:
+    graph = Graph.from_edges([0], [1], x=X)
+    assert as_graph(graph) is graph
+    renamed = as_graph(graph, y=[0, 1, 0, 1], name="other")
+    assert renamed.name == "other"
+    assert renamed.y is not None
+    assert renamed.y.tolist() == [0, 1, 0, 1]
+    assert edge_set(renamed) == edge_set(graph)
+
+
+def test_importing_convert_imports_no_foreign_library() -> None:
+    code = """
+import sys, torch, scipy.sparse, jaxtyping  # torch itself may import networkx
+before = set(sys.modules)
+import localgcl.io.convert
+print({'torch_geometric', 'networkx', 'pandas', 'pyarrow', 'dgl'} & (set(sys.modules) - before))
+"""
+    added = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert added.stdout == "set()\n"
+
+
+# PyG
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(1, 6),
+    edges=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12),
+    labelled=st.booleans(),
+    sparse=st.booleans(),
+    splits=st.integers(0, 3),
+)
+def test_pyg_round_trip(n: int, edges: list[tuple[int, int]], labelled: bool, sparse: bool, splits: int) -> None:
+    x = np.random.default_rng(0).integers(0, 3, (n, 3)).astype(np.float32)
+    thirds = [torch.arange(n)[i::3] for i in range(3)]
+    graph = Graph.from_edges(
+        [a % n for a, _ in edges],
+        [b % n for _, b in edges],
+        x=sp.csr_array(x) if sparse else x,
+        y=np.arange(n) % 2 if labelled else None,
+        splits=[Split(thirds[i % 3], thirds[(i + 1) % 3], thirds[(i + 2) % 3], f"split {i}") for i in range(splits)],
+        node_ids=[f"node {i}" for i in range(n)],
+        name="round",
+    )
+    assert same(as_graph(to_pyg(graph)), graph)
+
+
+def test_pyg_masks_and_labels() -> None:
+    mask = torch.tensor([[1, 0], [0, 1], [0, 0], [0, 0]]).bool()
+    test_mask = torch.tensor([0, 0, 0, 1]).bool()
+    y = torch.tensor([[0.0], [1.0], [float("nan")], [1.0]])  # as OGB writes unknown classes
+    data = Data(
+        torch.from_numpy(X), torch.tensor([[0, 1], [1, 2]]), y=y, train_mask=mask, val_mask=mask.flip(1), test_mask=test_mask
+    )
+    graph = as_graph(data)
+    assert [(s.train.tolist(), s.val.tolist(), s.test.tolist()) for s in graph.splits] == [([0], [1], [3]), ([1], [0], [3])]
+    assert graph.y is not None
+    assert graph.y.tolist() == [0, 1, -1, 1]
+    assert edge_set(graph) == [(0, 1), (1, 2)]
+
+
+def test_pyg_subclass_and_transposed_adjacency() -> None:
+    class MyData(Data):
+        pass
+
+    adj_t = torch.sparse_coo_tensor(torch.tensor([[1], [0]]), torch.ones(1), (4, 4), check_invariants=False).to_sparse_csr()
+    assert edge_set(as_graph(MyData(x=torch.from_numpy(X), adj_t=adj_t))) == [(0, 1)]
+    with pytest.raises(ValueError, match="no edge_index"):
+        as_graph(Data(x=torch.from_numpy(X)))
+
+
+def test_heterogeneous_graphs_are_refused_with_a_hint() -> None:
+    with pytest.raises(TypeError, match=r"several types.*to_homogeneous"):
+        as_graph(HeteroData())
+    with pytest.raises(TypeError, match=r"several types.*dgl\.to_homogeneous"):
+        as_graph(DGLGraph(homogeneous=False))
+    mixed: Any = nx.Graph()
+    mixed.add_node("user", x=[1.0])
+    mixed.add_node("film", x=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"'film' has 2 features.*several types of nodes"):
+        as_graph(mixed)
+
+
+def test_to_pyg_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
+    with pytest.raises(ImportError, match=r"pip install 'localgcl\[pyg\]'"):
+        to_pyg(Graph.from_edges([0], [1], x=X))
+
+
+# scipy and edge_index
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix, sp.coo_array])
+def test_scipy_pairs_and_triples(make: Any) -> None:
+    adjacency = make((np.array([1.0, 1.0, 0.0]), (np.array([0, 2, 3]), np.array([1, 0, 3]))), shape=(4, 4))
+    for graph in (as_graph((adjacency, X)), as_graph(adjacency, x=X), as_graph((adjacency, sp.csr_array(X)))):
+        assert edge_set(graph) == [(0, 1), (2, 0)]  # the stored zero is no edge
+        np.testing.assert_array_equal(graph.x.to_dense().numpy(), X)
+    labelled = as_graph((adjacency, X, [0, 1, 0, 1]), node_ids=["a", "b", "c", "d"], name="abcd")
+    assert labelled.y is not None
+    assert labelled.y.tolist() == [0, 1, 0, 1]
+    assert edge_set(labelled) == [("a", "b"), ("c", "a")]
+    assert labelled.name == "abcd"
+
+
+def test_scipy_round_trip() -> None:
+    graph = Graph.from_edges([0, 2, 2], [1, 0, 3], x=X)
+    assert same(as_graph((graph.to_scipy(), X)), graph)
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor, list])
+def test_edge_index_pairs(kind: Any) -> None:
+    assert edge_set(as_graph((kind([[0, 1, 3], [1, 2, 3]]), X))) == [(0, 1), (1, 2), (3, 3)]
+
+
+def test_weights_are_ignored_aloud() -> None:
+    with pytest.warns(LocalGCLWarning, match="weights or features are ignored"):
+        as_graph((sp.csr_array(np.diag([1.0, 2.0, 1.0, 1.0])), X))
+    with pytest.warns(LocalGCLWarning, match="ignored"):
+        as_graph(Data(torch.from_numpy(X), torch.tensor([[0], [1]]), edge_attr=torch.tensor([[0.5]])))
+    weighted: Any = nx.Graph()
+    weighted.add_edge(0, 1, weight=3)
+    with pytest.warns(LocalGCLWarning) as caught:
+        as_graph(weighted, x=X[:2])
+    assert len(caught) == 1
+    as_graph(Data(torch.from_numpy(X), torch.tensor([[0], [1]]), edge_weight=torch.ones(1)))  # all 1: nothing to say
+
+
+def test_missing_features_are_structural_ones_and_said_so() -> None:
+    edges = np.array([[0, 1, 2], [1, 2, 3]])
+    with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features computed from the edges alone"):
+        graph = as_graph(edges, y=[0, 1, 0, 1])
+    assert graph.x.shape == (4, 128)
+    assert edge_set(graph) == [(0, 1), (1, 2), (2, 3)]  # the features see the undirected graph; the edges stay directed
+    assert torch.equal(graph.x, structural_features(graph.symmetrized()))
+
+
+# networkx
+
+
+def test_networkx_undirected_with_attributes_and_text_ids() -> None:
+    graph: Any = nx.Graph(name="friends")
+    for i, node in enumerate("dbca"):
+        graph.add_node(node, x=torch.tensor([float(i), 1.0]), y=i % 2)
+    graph.add_edges_from([("a", "b"), ("b", "d"), ("c", "c")])
+    got = as_graph(graph)
+    assert got.node_ids.tolist() == ["d", "b", "c", "a"]
+    assert edge_set(got) == [("a", "b"), ("b", "a"), ("b", "d"), ("c", "c"), ("d", "b")]  # a loop has one direction
+    assert got.x[:, 0].tolist() == [0, 1, 2, 3]
+    assert got.y is not None
+    assert got.y.tolist() == [0, 1, 0, 1]
+    assert got.name == "friends"
+
+
+def test_networkx_directed_multigraph_and_partial_labels() -> None:
+    directed = nx.DiGraph([(10, 20), (20, 30)])
+    directed.nodes[20]["y"] = 1
+    got = as_graph(directed, x=X[:3])
+    assert edge_set(got) == [(10, 20), (20, 30)]
+    assert got.y is not None
+    assert got.y.tolist() == [-1, 1, -1]
+    parallel: Any = nx.MultiGraph([(0, 1), (0, 1)])
+    assert edge_set(as_graph(parallel, x=X[:2])) == [(0, 1), (0, 1), (1, 0), (1, 0)]
+
+
+def test_networkx_ids_that_numpy_would_mangle() -> None:
+    grid = nx.grid_2d_graph(2, 2)
+    assert as_graph(grid, x=X).node_ids.tolist() == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    mixed = nx.Graph([(1, "a")])
+    assert as_graph(mixed, x=X[:2]).node_ids.tolist() == ["1", "a"]
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        assert as_graph(grid).x.shape == (4, 128)
+
+
+def test_networkx_with_features_on_some_nodes_is_refused() -> None:
+    graph = nx.path_graph(3)
+    graph.nodes[0]["x"] = [1.0]
+    with pytest.raises(ValueError, match="node 1 has no attribute 'x'"):
+        as_graph(graph)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=15))
+def test_networkx_and_scipy_agree(edges: list[tuple[int, int]]) -> None:
+    graph = nx.Graph(edges)
+    x = np.ones((len(graph), 1))
+    assert edge_set(as_graph(graph, x=x)) == edge_set(as_graph((nx.to_scipy_sparse_array(graph), x), node_ids=list(graph)))
+
+
+# DGL, which no longer installs beside current torch: a stand-in with its interface
+
+
+class DGLGraph:
+    __module__ = "dgl.heterograph"
+
+    def __init__(self, homogeneous: bool = True) -> None:
+        self.is_homogeneous = homogeneous
+        self.ndata = {"feat": torch.from_numpy(X), "label": torch.tensor([0, 1, 1, 0]), "train_mask": torch.eye(4)[0].bool()}
+        self.edata: dict[str, Tensor] = {}
+
+    def edges(self) -> tuple[Tensor, Tensor]:
+        return torch.tensor([0, 1], dtype=torch.int32), torch.tensor([1, 2], dtype=torch.int32)
+
+    def num_nodes(self) -> int:
+        return 4
+
+
+def test_dgl() -> None:
+    graph = as_graph(DGLGraph())
+    assert edge_set(graph) == [(0, 1), (1, 2)]
+    np.testing.assert_array_equal(graph.x.numpy(), X)
+    assert graph.y is not None
+    assert graph.y.tolist() == [0, 1, 1, 0]
+    assert graph.splits[0].train.tolist() == [0]
+    assert graph.splits[0].test.numel() == 0
+
+
+# Tables
+
+EDGES = pd.DataFrame({"weight": 1, "target": ["b", "c"], "source": ["a", "b"]})
+FEATURES = pd.DataFrame({"id": ["c", "a", "b", "e"], "f": X[:, 0], "g": X[:, 1]})
+
+
+@pytest.mark.parametrize(
+    ("features", "labels"),
+    [
+        (FEATURES, pd.DataFrame({"id": ["a", "b"], "label": [1, 0]})),
+        (FEATURES.set_index("id"), pd.Series([1, 0], index=["a", "b"])),
+        (pd.DataFrame(X, index=["c", "a", "b", "e"]), pd.DataFrame({"label": [1, 0]}, index=["a", "b"])),
+        (FEATURES, pd.Series([-1, 1, 0, -1])),
+        (pa.Table.from_pandas(FEATURES, preserve_index=False), pa.table({"id": ["a", "b"], "label": [1, 0]})),
+        (FEATURES, [-1, 1, 0, -1]),
+    ],
+    ids=["columns", "index", "unnamed index", "counted series", "pyarrow", "list"],
+)
+@pytest.mark.parametrize("edges", [EDGES, pa.Table.from_pandas(EDGES)], ids=["pandas", "pyarrow"])
+def test_tables(edges: Any, features: Any, labels: Any) -> None:
+    graph = as_graph(edges, x=features, y=labels, name="tables")
+    assert graph.node_ids.tolist() == ["c", "a", "b", "e"]
+    assert edge_set(graph) == [("a", "b"), ("b", "c")]
+    np.testing.assert_array_equal(graph.x.numpy(), X)
+    assert graph.y is not None
+    assert graph.y.tolist() == [-1, 1, 0, -1]
+    assert graph.name == "tables"
+
+
+def test_tables_match_numbers_with_their_text() -> None:
+    edges = pd.DataFrame({"source": [1, 20], "target": [20, 1]})
+    features = pd.DataFrame({"id": ["20", "1", "x"], "f": [0.0, 1.0, 2.0]})
+    assert edge_set(as_graph(edges, x=features)) == [("1", "20"), ("20", "1")]
+    labelled = as_graph(edges, x=features.assign(id=[20, 1, 3]), y=pd.DataFrame({"id": ["1"], "y": [4]}))
+    assert labelled.node_ids.tolist() == [20, 1, 3]  # the features say what the nodes are called
+    assert labelled.y is not None
+    assert labelled.y.tolist() == [-1, 4, -1]
+
+
+def test_tables_without_features_have_all_ids_sorted() -> None:
+    edges = pd.DataFrame({"source": [10, 9], "target": [9, 100]})
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        graph = as_graph(edges, y=pd.Series([2], index=[7]))
+    assert graph.node_ids.tolist() == [7, 9, 10, 100]
+    assert graph.y is not None
+    assert graph.y.tolist() == [2, -1, -1, -1]
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor, sp.csr_array])
+def test_tables_of_edges_with_an_array_of_features(make: Any) -> None:
+    graph = as_graph(pd.DataFrame({"source": [0], "target": [3]}), x=make(X))
+    assert edge_set(graph) == [(0, 3)]
+
+
+def test_one_feature_in_a_series_goes_by_its_index() -> None:
+    graph = as_graph(pd.DataFrame({"source": [7], "target": [5]}), x=pd.Series([1.0, 2.0], index=[5, 7]))
+    assert graph.node_ids.tolist() == [5, 7]
+    assert graph.x.tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("edges", "x", "y", "message"),
+    [
+        (EDGES.rename(columns={"source": "from"}), FEATURES, None, "columns 'weight', 'target', 'from'; it needs 'source' and"),
+        (EDGES, FEATURES.iloc[:2], None, r"node 'b' has no row in the features"),
+        (EDGES, FEATURES.iloc[3:], None, r"node 'a' \(and 1 more\) has no row"),
+        (EDGES, FEATURES.assign(id="a"), None, "the features have 4 rows for node 'a'; keep one row"),
+        (EDGES, FEATURES.assign(f="cat"), None, "column 'f' is of type .*: encode or drop it"),
+        (EDGES, FEATURES[["id"]], None, "only the column 'id'"),
+        (EDGES, FEATURES.assign(g=np.nan), None, "NaN or infinite.*'c'"),
+        (EDGES, FEATURES[["f", "g"]] + 0.5, None, "node id 0.5 is no integer"),
+        (EDGES, FEATURES, pd.DataFrame({"id": ["a", "a"], "y": [0, 1]}), "the labels have 2 rows for node 'a'"),
+        (EDGES, FEATURES, pd.DataFrame({"id": ["z"], "y": [0]}), "labelled node 'z' has no row"),
+        (EDGES, FEATURES, pd.DataFrame({"id": ["a"], "y": [1.5]}), "labels must be integers, got 1.5"),
+        (EDGES, FEATURES, pd.DataFrame({"id": ["a"], "y": ["cat"]}), "labels must be integers, got 'cat'"),
+        (EDGES, FEATURES, pd.DataFrame({"id": ["a", "b"], "y": [1, None]}), "label in data row 2 is empty"),
+        (EDGES, FEATURES, FEATURES, "columns 'id', 'f', 'g'; it needs two, id and label"),
+        (EDGES.assign(source=pd.Series(["a", None])), FEATURES, None, "source column: the node id in data row 2 is empty"),
+        (EDGES.assign(source=pd.array(["a", None], dtype="string")), FEATURES, None, "the node id in data row 2 is empty"),
+        (EDGES.assign(source=True), FEATURES, None, "node ids are of type bool"),
+        (EDGES.assign(source=1e300), FEATURES, None, r"node id 1e\+300 is no integer"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(edges: Any, x: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_graph(edges, x=x, y=y)
+
+
+# Refusals
+
+SQUARE = sp.csr_array(np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("edges.csv",), TypeError, r"cannot make a graph of builtins\.str; give localgcl\.Graph, a torch_geometric Data"),
+        ((None,), TypeError, "NoneType"),
+        (((SQUARE,),), ValueError, r"a tuple of 1 is not a graph; give \(edges, x\)"),
+        (((SQUARE, X), X), ValueError, "given twice"),
+        (((SQUARE, X[:3]),), ValueError, "features have 3 rows, but the graph has 4 nodes"),
+        ((sp.csr_array(np.ones((2, 3))), X), ValueError, r"shape \(2, 3\); an adjacency matrix must be square"),
+        ((np.zeros((5, 2), int), X), ValueError, r"shape \(5, 2\); an edge_index has shape \(2, m\): transpose it"),
+        ((np.eye(4), X), ValueError, r"wrap an adjacency matrix in scipy\.sparse\.csr_array"),
+        ((np.array([[0], [9]]), X), ValueError, "target 9.*4 rows"),
+        ((np.array([[0.5], [1]]), X), ValueError, "not integers"),
+        ((SQUARE, X, np.zeros((4, 2))), ValueError, r"labels have shape \(4, 2\)"),
+        ((SQUARE, X, ["a", "b", "c", "d"]), ValueError, "labels must be integers, got 'a'"),
+        ((SQUARE, FEATURES), TypeError, r"x is a DataFrame with ids of its own.*x\.to_numpy\(\)"),
+        ((SQUARE, X, pd.Series([0, 1, 1, 0], index=list("abcd"))), TypeError, r"y is a Series with ids of its own"),
+        ((np.zeros((2, 0), int),), ValueError, "no nodes"),
+    ],
+)
+def test_what_is_not_a_graph_is_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        as_graph(*arguments)
+
+
+def test_polars_is_refused_with_a_way_out() -> None:
+    frame = type("DataFrame", (), {"__module__": "polars.dataframe.frame"})()
+    with pytest.raises(TypeError, match=r"the table of edges is a polars DataFrame.*\.to_arrow\(\)"):
+        as_graph(frame)
+    with pytest.raises(TypeError, match=r"x is a polars DataFrame.*\.to_arrow\(\)"):
+        as_graph(EDGES, x=frame)
+
+
+def test_ids_beside_a_table_of_edges_are_refused() -> None:
+    with pytest.raises(ValueError, match="node_ids cannot be given beside a table"):
+        as_graph(EDGES, x=FEATURES, node_ids=[1, 2, 3, 4])

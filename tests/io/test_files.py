@@ -1,0 +1,416 @@
+import gzip
+import io
+import string
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localgcl import Graph, LocalGCLWarning
+from localgcl.io.export import write_embeddings
+from localgcl.io.files import read_embeddings, read_graph, read_labels
+
+EDGES = "source,target\na,b\nb,c\n"
+FEATURES = "id,f,g\nc,0,1.5\na,2,3\nb,4,5\ne,6,-7e2\n"
+X = np.array([[0, 1.5], [2, 3], [4, 5], [6, -700]], dtype=np.float32)
+
+
+def edge_set(graph: Graph) -> list[tuple[Any, Any]]:
+    """The stored edges in the user's ids, sorted."""
+    source, target = graph.node_ids[graph.rows.numpy()], graph.node_ids[graph.indices.numpy()]
+    return sorted(zip(source.tolist(), target.tolist(), strict=True))
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# Edges
+
+EDGE_FILES: dict[str, Callable[[Path], object]] = {
+    "by name.csv": lambda path: put(path, "weight,Target,SOURCE\n1,2,1\n1.0,3,2\n"),
+    "tabs.tsv": lambda path: put(path, "source\ttarget\n1\t2\n2\t3\n"),
+    "no header.csv": lambda path: put(path, "1,2\n2,3\n"),
+    "windows.csv": lambda path: put(path, "\ufeffsource, target\r\n1, 2\r\n\r\n2, 3\r\n"),
+    "quoted.csv": lambda path: put(path, '"source","target"\n"1","2"\n"2","3"'),
+    "zipped.csv.gz": lambda path: put(path, gzip.compress(b"source,target\n1,2\n2,3\n")),
+    "zipped.tsv.gz": lambda path: put(path, gzip.compress(b"source\ttarget\n1\t2\n2\t3\n")),
+    "table.parquet": lambda path: pyarrow.parquet.write_table(pa.table({"target": [2, 3], "source": [1, 2]}), path),
+    "text.parquet": lambda path: pyarrow.parquet.write_table(pa.table({"source": ["1", "2"], "target": ["2", "3"]}), path),
+    "categories.parquet": lambda path: pd.DataFrame({"source": ["1", "2"], "target": ["2", "3"]}, dtype="category").to_parquet(
+        path
+    ),
+    "floats.parquet": lambda path: pyarrow.parquet.write_table(pa.table({"source": [1.0, 2.0], "target": [2.0, 3.0]}), path),
+    "tall.npy": lambda path: np.save(path, np.array([[1, 2], [2, 3], [2, 3]])),
+    "wide.npy": lambda path: np.save(path, np.array([[1, 2, 2], [2, 3, 3]], dtype=np.int32)),
+    "ends.npz": lambda path: np.savez(path, source=[1, 2], target=[2, 3]),
+    "edge_index.npz": lambda path: np.savez(path, edge_index=[[1, 2], [2, 3]], other=[0]),
+}
+
+
+@pytest.mark.parametrize("name", EDGE_FILES)
+def test_edges_of_every_format(tmp_path: Path, name: str) -> None:
+    EDGE_FILES[name](tmp_path / name)
+    with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features"):
+        graph = read_graph(tmp_path / name)
+    assert graph.node_ids.tolist() == [1, 2, 3]
+    assert sorted(set(edge_set(graph))) == [(1, 2), (2, 3)]
+    assert graph.num_edges == (3 if name.endswith(".npy") else 2)  # repeats stay
+    assert graph.name == name.split(".")[0]
+
+
+def test_edges_of_a_sparse_matrix(tmp_path: Path) -> None:
+    adjacency = sp.csr_array((np.ones(2), (np.array([0, 1]), np.array([1, 2]))), shape=(5, 5))
+    sp.save_npz(tmp_path / "a.npz", adjacency)
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        graph = read_graph(tmp_path / "a.npz")
+    assert graph.num_nodes == 5  # the shape counts isolated nodes too
+    assert edge_set(graph) == [(0, 1), (1, 2)]
+    np.testing.assert_array_equal(graph.to_scipy().toarray(), adjacency.toarray())
+
+
+def test_weights_are_ignored_aloud(tmp_path: Path) -> None:
+    put(tmp_path / "e.csv", "source,target,weight\na,b,0.5\n")
+    put(tmp_path / "x.csv", FEATURES)
+    with pytest.warns(LocalGCLWarning, match=r"e\.csv: edge weights are ignored"):
+        read_graph(tmp_path / "e.csv", features=tmp_path / "x.csv")
+
+
+# Features and labels
+
+FEATURE_FILES: dict[str, Callable[[Path], object]] = {
+    "x.csv": lambda path: put(path, FEATURES),
+    "x.tsv": lambda path: put(path, FEATURES.replace(",", "\t")),
+    "x.csv.gz": lambda path: put(path, gzip.compress(FEATURES.encode())),
+    "pandas.csv": lambda path: pd.DataFrame(X, index=list("cabe")).to_csv(path),
+    "x.parquet": lambda path: pd.DataFrame({"id": list("cabe"), "f": X[:, 0].astype(int), "g": X[:, 1]}).to_parquet(path),
+    "counter.parquet": lambda path: pd.DataFrame(
+        {"id": list("cabe"), "f": X[:, 0], "g": X[:, 1]}, index=[9, 8, 7, 6]
+    ).to_parquet(path),
+    "index.parquet": lambda path: pd.DataFrame(
+        {"f": X[:, 0], "g": X[:, 1]}, index=pd.Index(list("cabe"), name="node")
+    ).to_parquet(path),
+    "unnamed.parquet": lambda path: pd.DataFrame({"f": X[:, 0], "g": X[:, 1]}, index=list("cabe")).to_parquet(path),
+}
+
+
+@pytest.mark.parametrize("name", FEATURE_FILES)
+def test_features_of_every_table(tmp_path: Path, name: str) -> None:
+    FEATURE_FILES[name](tmp_path / name)
+    graph = read_graph(put(tmp_path / "e.csv", EDGES), features=tmp_path / name, name="abc")
+    assert graph.node_ids.tolist() == ["c", "a", "b", "e"]
+    assert edge_set(graph) == [("a", "b"), ("b", "c")]
+    assert graph.x.dtype == torch.float32
+    np.testing.assert_array_equal(graph.x.numpy(), X)
+    assert graph.y is None
+    assert graph.name == "abc"
+
+
+def test_features_by_position(tmp_path: Path) -> None:
+    edges = put(tmp_path / "e.csv", "source,target\n0,1\n2,1\n")
+    np.save(tmp_path / "x.npy", X.astype(np.float64))
+    np.savez(tmp_path / "x.npz", x=X)
+    sp.save_npz(tmp_path / "sparse.npz", sp.csr_matrix(X))
+    for name, layout in (("x.npy", torch.strided), ("x.npz", torch.strided), ("sparse.npz", torch.sparse_csr)):
+        graph = read_graph(edges, features=tmp_path / name)
+        assert graph.node_ids.tolist() == [0, 1, 2, 3]
+        assert graph.x.layout == layout
+        np.testing.assert_array_equal(graph.x.to_dense().numpy(), X)
+
+
+def test_features_of_a_frame_whose_index_is_a_named_range(tmp_path: Path) -> None:
+    index = pd.RangeIndex(10, 50, 10, name="id")
+    pd.DataFrame(X, index=index, columns=["f", "g"]).to_parquet(tmp_path / "x.parquet")  # of a range, only limits are written
+    graph = read_graph(put(tmp_path / "e.csv", "10,20\n"), features=tmp_path / "x.parquet")
+    assert graph.node_ids.tolist() == [10, 20, 30, 40]
+    np.testing.assert_array_equal(graph.x.numpy(), X)
+
+
+LABEL_FILES: dict[str, Callable[[Path], object]] = {
+    "y.csv": lambda path: put(path, "node,class\nb,2\nc,0\n"),
+    "fractions of nothing.csv": lambda path: put(path, "node,class\nb,2.0\nc,0.0\n"),
+    "pandas.csv": lambda path: pd.Series([2, 0], index=["b", "c"]).to_csv(path),
+    "y.tsv": lambda path: put(path, "node\tclass\nc\t0\nb\t2\ne\t-1\n"),
+    "y.parquet": lambda path: pd.DataFrame({"id": ["b", "c"], "y": np.array([2, 0], dtype=np.uint8)}).to_parquet(path),
+    "text.parquet": lambda path: pd.DataFrame({"id": ["b", "c"], "y": ["2", "0"]}).to_parquet(path),
+    "y.npy": lambda path: np.save(path, np.array([0, -1, 2, -1])),
+    "column.npy": lambda path: np.save(path, np.array([[0.0], [-1], [2], [-1]])),
+    "y.npz": lambda path: np.savez(path, y=[0, -1, 2, -1]),
+}
+
+
+@pytest.mark.parametrize("name", LABEL_FILES)
+def test_labels_of_every_format(tmp_path: Path, name: str) -> None:
+    LABEL_FILES[name](tmp_path / name)
+    paths = put(tmp_path / "e.csv", EDGES), put(tmp_path / "x.csv", FEATURES)
+    graph = read_graph(paths[0], features=paths[1], labels=tmp_path / name)
+    assert graph.y is not None
+    assert graph.y.tolist() == [0, -1, 2, -1]
+
+
+def test_nodes_without_features_are_those_of_edges_and_labels(tmp_path: Path) -> None:
+    edges = put(tmp_path / "e.csv", "source,target\n10,9\n9,100\n")
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        by_id = read_graph(edges, labels=put(tmp_path / "y.csv", "id,label\n7,3\n"))
+    assert by_id.node_ids.tolist() == [7, 9, 10, 100]  # sorted as numbers
+    assert by_id.y is not None
+    assert by_id.y.tolist() == [3, -1, -1, -1]
+    np.save(tmp_path / "y.npy", np.zeros(102, dtype=int))
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        assert read_graph(edges, labels=tmp_path / "y.npy").num_nodes == 102  # one label a node: isolated nodes count
+
+
+# Ids
+
+
+def test_numbers_match_their_text(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"source": [1, 20], "target": [20, 1]}), tmp_path / "e.parquet")
+    graph = read_graph(tmp_path / "e.parquet", features=put(tmp_path / "x.csv", "id,f\n20,0\n1,1\nx,2\n"))
+    assert graph.node_ids.tolist() == ["20", "1", "x"]
+    assert edge_set(graph) == [("1", "20"), ("20", "1")]
+
+
+@pytest.mark.parametrize(
+    "names", [["007", "7"], ["18446744073709551616", "18446744073709551617"], ["1e3", "1000"], ["0x1F", "31"]]
+)
+def test_ids_that_a_number_would_not_hold_stay_text(tmp_path: Path, names: list[str]) -> None:
+    first, second = names
+    edges = put(tmp_path / "e.csv", f"source,target\n{first},{second}\n")
+    graph = read_graph(edges, features=put(tmp_path / "x.csv", f"id,f\n{first},0\n{second},1\n"))
+    assert graph.node_ids.tolist() == names
+    assert edge_set(graph) == [(first, second)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    names=st.lists(
+        st.one_of(
+            st.text(string.ascii_letters + 'é ",.-', min_size=1).filter(lambda s: s == s.strip()), st.integers().map(str)
+        ),
+        min_size=2,
+        max_size=6,
+        unique=True,
+    ),
+    picks=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=8),
+)
+def test_any_ids_survive(tmp_path_factory: pytest.TempPathFactory, names: list[str], picks: list[tuple[int, int]]) -> None:
+    folder = tmp_path_factory.mktemp("ids")
+    ends = [(names[a % len(names)], names[b % len(names)]) for a, b in picks]
+    pd.DataFrame(ends, columns=["source", "target"]).to_csv(folder / "e.csv", index=False)
+    pd.DataFrame({"id": names, "f": np.arange(len(names))}).to_csv(folder / "x.csv", index=False)
+    graph = read_graph(folder / "e.csv", features=folder / "x.csv")
+    assert [str(node) for node in graph.node_ids.tolist()] == names
+    assert sorted((str(a), str(b)) for a, b in edge_set(graph)) == sorted(ends)
+
+
+# Embeddings and labels alone
+
+
+@pytest.mark.parametrize("extension", ["npy", "parquet", "csv", "tsv"])
+@pytest.mark.parametrize("ids", [[5, 3, 9, 1], ["x", "y z", "7", "w,"]])
+def test_embeddings_come_back_as_written(tmp_path: Path, extension: str, ids: list[Any]) -> None:
+    path = tmp_path / f"z.{extension}"
+    z = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    write_embeddings(path, z, ids)
+    read_ids, read_z = read_embeddings(path)
+    np.testing.assert_array_equal(read_z, z)
+    assert (None if read_ids is None else read_ids.tolist()) == (None if extension == "npy" else ids)
+
+
+def test_labels_alone(tmp_path: Path) -> None:
+    ids, y = read_labels(put(tmp_path / "y.csv", "id,label\nb,1\na,-1\n"))
+    assert ids is not None
+    assert (ids.tolist(), y.tolist()) == (["b", "a"], [1, -1])
+    np.save(tmp_path / "y.npy", np.array([3, 0]))
+    ids, y = read_labels(tmp_path / "y.npy")
+    assert (ids, y.tolist()) == (None, [3, 0])
+
+
+# Refusals: name of the bad file, its content, the message
+
+PARQUET = pa.BufferOutputStream()
+pyarrow.parquet.write_table(pa.table({"source": ["a"] * 99, "target": ["b"] * 99}), PARQUET)
+PARQUET_BYTES = PARQUET.getvalue().to_pybytes()
+
+
+def saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:
+    """The bytes that numpy or scipy saves."""
+    buffer = io.BytesIO()
+    save(buffer, *arrays, **named)
+    return buffer.getvalue()
+
+
+NPY_BYTES = saved(np.save, np.arange(200).reshape(100, 2))
+NPZ_BYTES = saved(np.savez_compressed, source=np.arange(500), target=np.arange(500))
+GZIP_BYTES = gzip.compress("".join(["source,target\n", *(f"n{i * i % 977},n{i}\n" for i in range(5000))]).encode())
+
+BAD_EDGES: list[tuple[str, str | bytes, str]] = [
+    ("e.txt", EDGES, r"extension '\.txt'; known are \.csv, \.tsv"),
+    ("e.csv", "", "e.csv is empty"),
+    ("e.csv", "\n", "starts with an empty line"),
+    ("e.csv", "source,target\n", "has a header but no rows"),
+    ("e.csv", "from,to\na,b\n", "has the columns 'from', 'to'; edges need the columns 'source' and 'target'"),
+    ("e.csv", "source;target\na;b\n", "has the columns 'source;target'"),
+    ("e.csv", "1,2,3\n4,5,6\n", "has the columns '1', '2', '3'"),
+    ("e.csv", "source,target\na,b\nb\n", r"e\.csv, line 3: 1 cells where there should be 2; mend or drop the line"),
+    ("e.csv", "source,target\na,b,c\n", r"e\.csv, line 2: 3 cells where there should be 2"),
+    ("e.csv", "source,target\na,b\n,c\n", r"e\.csv, source: the node id in data row 2 is empty"),
+    ("e.csv", b"source,target\na,b\nb,\xff\xfe\n", "line 3, column 'target': invalid UTF8 data; save the file as UTF-8"),
+    ("e.csv", b"\xff\xfe\x00\x01", "cannot be read"),
+    ("e.csv", 'source,target\n"a,b\nb,c\n', "line 2: 1 cells"),
+    ("e.csv.gz", EDGES, "cannot be read, it may be truncated or of another format"),
+    ("e.csv.gz", GZIP_BYTES[: len(GZIP_BYTES) // 2], "cannot be read, it may be truncated.*write it again"),
+    ("e.csv.gz", GZIP_BYTES[:-4], "cannot be read, it may be truncated"),
+    ("e.csv.gz", GZIP_BYTES[:500] + bytes(99) + GZIP_BYTES[599:], "cannot be read"),
+    ("e.parquet", EDGES, "cannot be read, it may be truncated"),
+    ("e.parquet", PARQUET_BYTES[:-20], "cannot be read, it may be truncated"),
+    ("e.parquet", PARQUET_BYTES[:10] + bytes(60) + PARQUET_BYTES[70:], "cannot be read"),
+    ("e.npy", EDGES, "cannot be read"),
+    ("e.npy", NPY_BYTES[:300], "cannot be read"),
+    ("e.npy", NPY_BYTES[:20], "cannot be read"),
+    ("e.npy", saved(np.save, np.array([{}, []], dtype=object)), "cannot be read.*allow_pickle"),
+    ("e.npy", NPZ_BYTES, r"is an NPZ archive; rename it"),
+    ("e.npy", saved(np.save, np.zeros((3, 3), dtype=int)), r"shape \(3, 3\); edges need shape \(m, 2\) or \(2, m\)"),
+    ("e.npy", saved(np.save, np.zeros((0, 2), dtype=int)), "0 sources and 0 targets"),
+    ("e.npy", saved(np.save, np.array([[0.5, 1.0]])), "node id 0.5 is no integer"),
+    ("e.npz", EDGES, "cannot be read"),
+    ("e.npz", NPZ_BYTES[: len(NPZ_BYTES) // 2], "cannot be read"),
+    ("e.npz", NPZ_BYTES[:100] + bytes(50) + NPZ_BYTES[150:], "cannot be read"),
+    ("e.npz", saved(np.savez, a=[1]), "has the arrays 'a'; it needs edge_index or source or target"),
+    ("e.npz", saved(np.savez, source=[1]), "has no array 'target'"),
+    ("e.npz", saved(np.savez, source=[1, 2], target=[1]), "2 sources and 1 targets"),
+    ("e.npz", saved(sp.save_npz, sp.csr_array(np.ones((2, 3)))), r"shape \(2, 3\); an adjacency matrix must be square"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD_EDGES)
+def test_bad_edges_are_refused_in_one_line(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(put(tmp_path / name, content))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def frame(**columns: Any) -> bytes:
+    out = pa.BufferOutputStream()
+    pyarrow.parquet.write_table(pa.table(columns), out)
+    return bytes(out.getvalue().to_pybytes())
+
+
+BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
+    ("x.csv", "id,f\na,1\nb,2\n", r"e\.csv: node 'c' has no row in .*x\.csv; add its row or drop its edges"),
+    ("x.csv", "id,f\nb,2\nz,3\n", r"e\.csv: node 'a' has no row"),
+    ("x.csv", "id,f\nz,2\n", r"e\.csv: node 'a' \(and 1 more\) has no row in .*x\.csv"),
+    ("x.csv", "id,f\na,1\nb,2\nc,3\na,4\n", r"x\.csv: node 'a' has 2 rows; keep one row per node"),
+    ("x.csv", "id,f\na,1\nb,nan\nc,3\n", r"x\.csv: node 'b' has a feature that is NaN or infinite"),
+    ("x.csv", "id,f\na,1\nb,2\nc,-inf\n", r"node 'c' has a feature that is NaN or infinite"),
+    ("x.csv", "id,f\na,1\nb,2\nc,1e99\n", r"node 'c' has a feature that is NaN or infinite"),
+    ("x.csv", "id,f,colour\na,1,2\nb,2,red\n", r"x\.csv, line 3, column 'colour': invalid value 'red'; features are numbers"),
+    ("x.csv", "id,f,g\na,1,2\nb,,3\nc,1,1\n", r"column 'f' is empty for node 'b'; fill it in or drop the row"),
+    ("x.csv", "id,f\na,1\n,2\n", "the node id in data row 2 is empty"),
+    ("x.csv", "id,f\na,1\nb,2,3\n", r"x\.csv, line 3: 3 cells where there should be 2"),
+    ("x.csv", "id,f\n", "has a header but no rows"),
+    ("x.csv", "id\na\nb\n", "has only the column 'id'; give the id first, then the features"),
+    ("x.csv", "7,0.5,1\n8,1,2\n", r"the first row \('7', '0.5', '1'\) looks like data; add a header line"),
+    ("x.csv", "a,0,0,1\nb,1,2,0\n", "looks like data"),
+    (
+        "x.parquet",
+        frame(id=["a", "b", "c"], colour=["x", "y", "z"]),
+        r"column 'colour' is of type string; features are numbers",
+    ),
+    ("x.parquet", frame(id=["a", "b", "c"], f=[1, None, 2]), "column 'f' is empty for node 'b'"),
+    ("x.parquet", frame(id=["a", "b", "c"], f=[1, np.inf, 2]), "node 'b' has a feature that is NaN or infinite"),
+    ("x.parquet", frame(f=[0.5, 0.25], g=[0.5, 0.25]), "node id 0.5 is no integer; use integers or text, in the first column"),
+    ("x.parquet", frame(v=[[0.5], [0.25]], g=[0.5, 0.25]), "node ids are of type list"),
+    ("x.parquet", frame(id=[], f=[]), "has no rows"),
+    ("x.npy", saved(np.save, X), r"e\.csv: node 'a' \(and 1 more\) has no row in .*x\.npy, whose 4 rows are the nodes 0 to 3"),
+    ("x.npy", saved(np.save, np.array(["a"])), "features are numbers"),
+    ("x.npy", saved(np.save, np.zeros((3, 0))), r"shape \(3, 0\)"),
+    ("x.npz", saved(np.savez, features=X), "has the arrays 'features'; it needs x"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD_FEATURES)
+def test_bad_features_are_refused_in_one_line(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(put(tmp_path / "e.csv", EDGES), features=put(tmp_path / name, content))
+    assert name in str(caught.value) or "'a'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+def test_features_by_position_that_are_not_finite_name_the_node(tmp_path: Path, make: Any) -> None:
+    x = np.array([[1.0, 0.0], [0.0, 2.0], [np.nan, 0.0]])
+    path = tmp_path / "x.npz"
+    if make is np.array:
+        np.savez(path, x=x)
+    else:
+        sp.save_npz(path, make(x))
+    with pytest.raises(ValueError, match=r"x\.npz: node 2 has a feature that is NaN or infinite"):
+        read_graph(put(tmp_path / "e.csv", "0,1\n"), features=path)
+
+
+BAD_LABELS: list[tuple[str, str | bytes, str]] = [
+    ("y.csv", "id,label\na,0\nzoe,1\n", r"y\.csv: labelled node 'zoe' has no row in .*x\.csv; add its row or drop its label"),
+    ("y.csv", "id,label\na,0\na,1\n", r"y\.csv: node 'a' has 2 rows"),
+    (
+        "y.csv",
+        "id,label\na,0\nb,1.5\n",
+        r"y\.csv: the label of node 'b' is '1.5', not a class number; number the classes 0, 1, 2",
+    ),
+    ("y.csv", "id,label\na,0\nb,cat\n", "the label of node 'b' is 'cat', not a class number"),
+    ("y.csv", "id,label\na,-2\n", "the label of node 'a' is '-2'"),
+    ("y.csv", "id,label\na,0\nb,\n", "the label of node 'b' is empty; write -1 or drop the row"),
+    ("y.csv", "id,label\n,0\n", "the node id in data row 1 is empty"),
+    ("y.csv", "id,label\n", "has a header but no rows"),
+    ("y.csv", "id,label,more\na,1,2\n", "has the columns 'id', 'label', 'more'; labels need two"),
+    ("y.csv", "id,label\na,1e30\n", "the label of node 'a' is '1e30'"),
+    ("y.csv", "5,3\n6,1\n", "looks like data"),
+    ("y.csv", "a,0\nb,1\n", r"the first row \('a', '0'\) looks like data"),
+    ("y.parquet", frame(id=["a", "b"], y=[0.5, 1.0]), "the label of node 'a' is 0.5"),
+    ("y.parquet", frame(id=["a", "b"], y=[0, None]), "the label of node 'b' is empty"),
+    ("y.npy", saved(np.save, np.array([0, 1])), "has 2 labels for 4 nodes; give one per node"),
+    ("y.npy", saved(np.save, np.array([0, 1, np.nan, 1])), "the label of node 2 is nan"),
+    ("y.npy", saved(np.save, np.eye(4)), r"shape \(4, 4\); labels need shape \(n,\)"),
+    ("y.npz", saved(np.savez, z=[1]), "has the arrays 'z'; it needs y"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD_LABELS)
+def test_bad_labels_are_refused_in_one_line(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    paths = put(tmp_path / "e.csv", EDGES), put(tmp_path / "x.csv", FEATURES)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(paths[0], features=paths[1], labels=put(tmp_path / name, content))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv does not exist; check the path"):
+        read_graph(tmp_path / "nowhere.csv")
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.npy does not exist"):
+        read_graph(put(tmp_path / "e.csv", EDGES), features=tmp_path / "nowhere.npy")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match=r"folder\.csv is a folder"):
+        read_graph(tmp_path / "folder.csv")
+
+
+def test_bad_embeddings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"z\.csv: node 'a' has 2 rows"):
+        read_embeddings(put(tmp_path / "z.csv", "id,e0\na,1\na,2\n"))
+    np.save(tmp_path / "z.npy", np.array([[1.0], [np.nan]]))
+    with pytest.raises(ValueError, match=r"z\.npy: node 1 has a feature that is NaN"):
+        read_embeddings(tmp_path / "z.npy")
+    sp.save_npz(tmp_path / "z.npz", sp.csr_array(X))
+    with pytest.raises(ValueError, match="one dense row per node"):
+        read_embeddings(tmp_path / "z.npz")
