@@ -30,7 +30,7 @@ class Triplet(Method):
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         z, n = self.encoder(batch.inputs, generator), batch.graph.num_nodes
-        near = z[sample_neighbours(batch.graph, torch.arange(n, device=z.device), 1, generator)[:, 0]]
+        near = z[sample_neighbours(batch.graph.csr, torch.arange(n, device=z.device), 1, generator)[:, 0]]
         far = z[torch.randperm(n, generator=generator, device=z.device)]
         return {"loss": torch.nn.functional.triplet_margin_loss(z, near, far, margin=self.margin)}
 

@@ -50,7 +50,8 @@ print(json.dumps({name: tell(globals()[name]) for name in localgcl.__all__}))
             assert own_name == name
             assert module.startswith("localgcl.")
         else:  # a module
-            assert own_name.startswith("localgcl.") and own_name.endswith(f".{name}")
+            assert own_name.startswith("localgcl.")
+            assert own_name.endswith(f".{name}")
 
 
 def test_dir_lists_the_public_names() -> None:

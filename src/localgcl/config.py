@@ -12,7 +12,7 @@ import os
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,9 +25,29 @@ Activation = Literal["relu", "prelu", "rrelu", "elu"]
 Scaling = Literal["raw", "binary", "l1", "l2", "standard"]
 
 
-def option(default: Any, text: str, *, low: float = -math.inf, high: float = math.inf, above: float = -math.inf) -> Any:
-    """A dataclass field with its help text and allowed range: low <= value <= high and value > above."""
-    return dataclasses.field(default=default, metadata={"help": text, "low": low, "high": high, "above": above})
+def option(
+    default: Any,
+    text: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    above: float = -math.inf,
+    choices: Callable[[], Iterable[str]] | None = None,
+    metavar: str = "",
+) -> Any:
+    """A dataclass field with its help text and what it allows.
+
+    Args:
+        default: Its value where none is given.
+        text: One line for --help.
+        low: Smallest value.
+        high: Largest value.
+        above: Values must exceed it.
+        choices: Lists the words that are allowed, where a registry knows them; a Literal type lists fixed ones.
+        metavar: What --help calls a value; by default the name of its type.
+    """
+    metadata = {"help": text, "low": low, "high": high, "above": above, "choices": choices, "metavar": metavar}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class Checked:
@@ -132,20 +152,32 @@ def plain(value: Any) -> Any:
     return value
 
 
-def choices(kind: Any) -> tuple[Any, ...]:
-    """The allowed values of a Literal type; empty for any other."""
-    return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+def choices(field: "dataclasses.Field[Any]") -> tuple[Any, ...]:
+    """The words that an option allows; empty where it is not a choice of words."""
+    listed = field.metadata.get("choices")
+    if listed is not None:
+        return tuple(listed())
+    return typing.get_args(field.type) if typing.get_origin(field.type) is Literal else ()
 
 
 def check(field: "dataclasses.Field[Any]", value: Any) -> None:
     """Raises ValueError naming the option, the value, what is allowed and an example that works."""
     name, kind = field.name.replace("_", "-"), field.type
-    allowed = choices(kind)
+    allowed = choices(field)
     if allowed:
         if value not in allowed:
             raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(str, allowed))}")
         return
-    accepted = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, tuple):
+            raise ValueError(f"{name} is {value!r}; give a tuple of values")
+        for part in value:
+            _check_value(field, name, typing.get_args(kind)[:1], part)
+    else:
+        _check_value(field, name, typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,), value)
+
+
+def _check_value(field: "dataclasses.Field[Any]", name: str, accepted: tuple[type, ...], value: Any) -> None:
     fits = (isinstance(value, bool) == (bool in accepted)) and (
         isinstance(value, accepted) or (float in accepted and isinstance(value, int))
     )

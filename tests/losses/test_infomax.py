@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from localgcl.graph import Graph
+from localgcl.graph.csr import CSR
 from localgcl.losses import dgi_loss, edge_reconstruction, jensen_shannon, mvgrl_loss, random_others
 from localgcl.methods.parts import Bilinear
 from tests.losses.problems import CLOSE, linked, number, ring, seeded, with_gradient
@@ -171,7 +172,7 @@ def test_others_are_uniform_and_never_the_node_itself() -> None:
 # GMI: edges
 
 
-def closed(graph: Graph) -> Graph:
+def closed(graph: Graph) -> CSR:
     return graph.coalesced().closed_neighbourhoods
 
 

@@ -100,7 +100,7 @@ def test_a_rate_for_each_edge() -> None:
 def test_a_view_is_neither_sorted_nor_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = sbm(100, seed=0)
     _ = graph.transposed
-    for name in ("check_structure", "check_features", "csr_order"):
+    for name in ("check_structure", "check_features", "sort_edges"):
         monkeypatch.setattr(f"localgcl.graph.graph.{name}", lambda *_: pytest.fail("done again"))
     view = mask_features(drop_edges(graph, 0.5, generator()), 0.5, generator())
     _ = propagation(view).transposed

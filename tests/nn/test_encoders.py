@@ -330,13 +330,13 @@ def train_a_little(encoder: GCN | MLP, inputs: Inputs) -> None:
 
 
 @ENCODERS
-def test_settle_makes_evaluation_agree_with_training(kind: type[GCN] | type[MLP]) -> None:
+def test_refreshed_statistics_make_evaluation_agree_with_training(kind: type[GCN] | type[MLP]) -> None:
     encoder = encoder_of(kind, layers=3, hidden=7, batch_norm=True)
     inputs = encoder.inputs(graph_of("undirected"))
     train_a_little(encoder, inputs)
     trained = encoder(inputs).detach()
     before = encoder.eval()(inputs).detach()
-    encoder.settle(inputs)
+    encoder.refresh_statistics(inputs)
     settled = encoder.eval()(inputs).detach()
     # The running averages still recalled the start, and settling brought evaluation much closer.
     assert (before - trained).abs().max() > 3 * (settled - trained).abs().max()
@@ -356,9 +356,9 @@ def test_settling_twice_is_settling_once(kind: type[GCN] | type[MLP]) -> None:
     encoder = encoder_of(kind, layers=3, batch_norm=True)
     inputs = encoder.inputs(graph_of("undirected"))
     train_a_little(encoder, inputs)
-    encoder.settle(inputs)
+    encoder.refresh_statistics(inputs)
     once = copy.deepcopy(encoder.state_dict())
-    encoder.settle(inputs)
+    encoder.refresh_statistics(inputs)
     assert once.keys() == encoder.state_dict().keys()
     for name, value in encoder.state_dict().items():
         assert torch.equal(value, once[name]), name
@@ -368,17 +368,17 @@ def test_settling_from_evaluation_mode_works_and_keeps_the_weights() -> None:
     encoder = encoder_of(batch_norm=True)
     inputs = encoder.inputs(graph_of("undirected"))
     before = {name: value.clone() for name, value in encoder.named_parameters()}
-    encoder.eval().settle(inputs)
+    encoder.eval().refresh_statistics(inputs)
     assert all(torch.equal(value, before[name]) for name, value in encoder.named_parameters())
     other = encoder_of(batch_norm=True)
-    other.settle(inputs)
+    other.refresh_statistics(inputs)
     torch.testing.assert_close(encoder.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
-def test_without_batch_norm_there_is_nothing_to_settle() -> None:
+def test_without_batch_norm_there_is_nothing_to_refresh() -> None:
     encoder = encoder_of().eval()
     before = copy.deepcopy(encoder.state_dict())
-    encoder.settle(encoder.inputs(graph_of("undirected")))
+    encoder.refresh_statistics(encoder.inputs(graph_of("undirected")))
     torch.testing.assert_close(encoder.state_dict(), before, rtol=0, atol=0)
     assert not encoder.training
 

@@ -52,11 +52,11 @@ def test_each_stream_waits_for_the_other_where_work_passes_between_them(monkeypa
     graph, config = sbm(200, seed=0), configure("local-gcl", {"dim": 4})
     method = find_method("local-gcl")(graph.num_features, config)
     batch = method.prepare(graph)
-    step = RecordedStep(method, batch, make_optimiser(method, config.training, batch), torch.Generator())
-    monkeypatch.setattr(step, "_whole", lambda: events.append(f"step on {events.stream}"))
+    step = RecordedStep(method, make_optimiser(method, config.training, graph), torch.Generator())
+    monkeypatch.setattr(step, "_whole", lambda _: events.append(f"step on {events.stream}"))
     monkeypatch.setattr(step.eager, "terms", {}, raising=False)
     for _ in range(5):
-        step.loss()
+        step.loss(batch)
     eager = ["side waits for main", "step on side", "main waits for side"]
     # torch resets the random numbers' counter before it records, and every replay sets it: in this order, or numbers recur.
     recording = ["counter reset on side", "step on side", "main waits for side"]

@@ -2,10 +2,14 @@
 
 import argparse
 import dataclasses
+import types
+import typing
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from localgcl.config import choices
+
+Group = TypeVar("Group")
 
 
 def early_method(arguments: list[str]) -> str:
@@ -27,19 +31,51 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_group(
-    parser: argparse.ArgumentParser, title: str, group: type, defaults: Mapping[str, Any], *, without: Collection[str] = ()
+    parser: argparse.ArgumentParser,
+    title: str,
+    group: type,
+    defaults: Mapping[str, Any] = types.MappingProxyType({}),
+    *,
+    without: Collection[str] = (),
 ) -> None:
-    """One option a field, with the method's own default where it has one. Options not given are left to recipes to fill."""
+    """One option a field of the dataclass `group`. `defaults` are those that help texts name instead of the field's own.
+
+    An option that is not given is not set, so that a recipe or the dataclass fills it in (see `read_group`).
+    """
     section = parser.add_argument_group(f"{title} options")
     for field in dataclasses.fields(group):
-        if field.name in without:
-            continue
-        flag, kind, text = f"--{field.name.replace('_', '-')}", field.type, field.metadata["help"]
-        text = f"{text} (default: {defaults.get(field.name, field.default)})".replace("%", "%%")
-        if kind is bool:
-            section.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
-        elif choices(kind):
-            section.add_argument(flag, choices=choices(kind), default=argparse.SUPPRESS, help=text)
-        else:
-            assert isinstance(kind, type)
-            section.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=kind.__name__.upper(), help=text)
+        if field.name not in without:
+            section.add_argument(
+                f"--{field.name.replace('_', '-')}",
+                default=argparse.SUPPRESS,
+                help=_help(field, defaults.get(field.name, field.default)),
+                **_reading(field),
+            )
+
+
+def read_group(options: argparse.Namespace, group: type[Group]) -> Group:
+    """The dataclass `group` with the options that were given; the others keep their defaults."""
+    given = vars(options)
+    return group(**{field.name: given[field.name] for field in dataclasses.fields(group) if field.name in given})  # type: ignore[arg-type]
+
+
+def _help(field: "dataclasses.Field[Any]", default: Any) -> str:
+    shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+    text: str = field.metadata["help"]
+    return (text if shown in (None, "") else f"{text} (default: {shown})").replace("%", "%%")
+
+
+def _reading(field: "dataclasses.Field[Any]") -> dict[str, Any]:
+    """How argparse reads a value of the field's type: a switch, one of several words, a value, or one or more of them."""
+    allowed, kind = choices(field), field.type
+    if allowed:
+        return {"choices": allowed}
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if isinstance(kind, types.UnionType):  # X | None: not given unless it is
+        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    several = typing.get_origin(kind) is tuple
+    kind = typing.get_args(kind)[0] if several else kind
+    assert isinstance(kind, type), field.name
+    value = {"type": kind, "metavar": field.metadata.get("metavar") or kind.__name__.upper()}
+    return {**value, "nargs": "+"} if several else value

@@ -1,8 +1,10 @@
 """What a Graph must be made of, checked where it enters; each error names what is wrong and the way out."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from numpy.typing import NDArray
@@ -69,3 +71,49 @@ def check_splits(splits: Iterable[Any], n: int) -> None:
             raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
         if parts.unique().numel() != parts.numel():
             raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
+
+
+# What users hand over, as tensors
+
+
+def positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
+    """Node positions as int64; `role` is what an error calls them."""
+    array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
+    if 0 in array.shape:
+        return torch.zeros(0, dtype=torch.int64)
+    kind = array.dtype
+    if isinstance(kind, torch.dtype):
+        integers = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    else:
+        integers = kind.kind in "iu"
+    if not integers:
+        raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
+    return torch.as_tensor(array).long().flatten()
+
+
+def labels(y: Any) -> Int[Tensor, " n"]:
+    """Classes as int64, whole floats included; anything else is refused."""
+    array = y.cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        # numpy turns a list with one odd member into one type, so the odd one is looked for in what was given.
+        given = list(y) if isinstance(y, list | tuple) else array.ravel().tolist()
+        wrong = next((v for v in given if not (v.is_integer() if isinstance(v, float) else isinstance(v, int))), array.dtype)
+        raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
+    return torch.from_numpy(array.astype(np.int64)).flatten()
+
+
+def ids(node_ids: Any) -> NDArray[Any]:
+    """Unique node names as an array; empty for None."""
+    if node_ids is None:
+        return np.empty(0, dtype=np.int64)
+    ids = np.asarray(node_ids)
+    if ids.ndim != 1:
+        raise ValueError(f"node ids have shape {ids.shape}; give a one-dimensional array (of dtype object if ids are tuples)")
+    # Objects are told apart by hash, since ids of mixed types have no order.
+    distinct = len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
+    if distinct != len(ids):
+        ((name, count),) = Counter(ids.tolist()).most_common(1)
+        raise ValueError(f"node id {name!r} appears {count} times; ids must be unique")
+    return ids

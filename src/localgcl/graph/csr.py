@@ -1,20 +1,175 @@
-"""Arrays and sparse matrices in, tensors out: the raw parts that a Graph is made of, each checked as it enters."""
+"""CSR, the one adjacency type: compressed sparse rows, and what follows from them; and sparse matrices as torch stores them."""
 
 import warnings
-from collections import Counter
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Bool, Int
-from numpy.typing import NDArray
 from torch import Tensor
 
-# torch announces on first use that sparse CSR tensors are "beta" and that it does not check them; the little we use of
-# them (storage and matrix product) is tested here, and a user can do nothing about the notices.
+# torch announces on first use that sparse CSR tensors are "beta" and that it does not check them. We use only storage and
+# matrix products, which our tests cover, and a user can do nothing about the notices.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
 warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled", category=UserWarning)
+
+Transposed = tuple[Int[Tensor, " turned"], Int[Tensor, " m"], Int[Tensor, " m"]]
+
+
+class CSR:
+    """Row i lists its columns in increasing order. Everything below is computed when it is first asked for, and kept.
+
+    The structure of a graph is square. The neighbourhoods of a batch are rectangular: one row for each node of the batch, and
+    columns that number the rows of its embeddings, the batch's own nodes first and then those that are only neighbours.
+
+    Args:
+        indptr: Row pointers, shape (rows + 1,).
+        indices: Column of each entry.
+        num_columns: As many as rows when not given.
+        rows: The row of each entry, where it is known already.
+        transposed: What `transposed` would compute, where it is known already.
+    """
+
+    def __init__(
+        self,
+        indptr: Int[Tensor, " pointers"],
+        indices: Int[Tensor, " m"],
+        num_columns: int | None = None,
+        *,
+        rows: Int[Tensor, " m"] | None = None,
+        transposed: Transposed | None = None,
+    ) -> None:
+        self.indptr, self.indices = indptr, indices
+        self.num_columns = self.num_rows if num_columns is None else num_columns
+        self._rows, self._transposed = rows, transposed
+
+    @property
+    def num_rows(self) -> int:
+        return self.indptr.numel() - 1
+
+    @property
+    def num_entries(self) -> int:
+        return self.indices.numel()
+
+    @property
+    def device(self) -> torch.device:
+        return self.indices.device
+
+    @cached_property
+    def degree(self) -> Int[Tensor, " n"]:
+        """Number of entries of each row."""
+        return self.indptr.diff()
+
+    @cached_property
+    def rows(self) -> Int[Tensor, " m"]:
+        """Row of each entry."""
+        if self._rows is not None:
+            return self._rows
+        return torch.arange(self.num_rows, device=self.device).repeat_interleave(self.degree, output_size=self.num_entries)
+
+    @cached_property
+    def transposed(self) -> Transposed:
+        """Pointers and indices of the transpose, and for each of its entries the position of that entry here."""
+        if self._transposed is not None:
+            return self._transposed
+        order = torch.argsort(self.indices, stable=True)
+        return _pointers(self.indices, self.num_columns), self.rows[order], order
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether every entry (i, j) has an entry (j, i), equally often."""
+        indptr, indices, _ = self.transposed
+        return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
+
+    @cached_property
+    def loops(self) -> Bool[Tensor, " m"]:
+        """Which entries lie on the diagonal."""
+        return self.rows == self.indices
+
+    @cached_property
+    def has_loops(self) -> bool:
+        return bool(self.loops.any())
+
+    @property
+    def without_loops(self) -> "CSR":
+        """The same rows without their diagonal entries."""
+        # Not cached where it is this object itself: one that holds itself is freed late, and views come at every step.
+        return self._loopless if self.has_loops else self
+
+    @cached_property
+    def _loopless(self) -> "CSR":
+        return self.keep(~self.loops)
+
+    @cached_property
+    def with_loops(self) -> "CSR":
+        """The same rows with one diagonal entry each."""
+        bare = self.without_loops
+        indptr, indices, _ = insert_diagonal(bare.indptr, bare.indices)
+        return CSR(indptr, indices, self.num_columns)
+
+    def keep(self, mask: Bool[Tensor, " m"]) -> "CSR":
+        """The entries that `mask` names, in their order. O(entries): nothing is sorted.
+
+        The transpose is thinned out as well, so that many subsets of one structure cost one sort in all.
+        """
+        where = mask.nonzero().flatten()
+        before = _counts(mask)
+        indptr, indices, order = self.transposed
+        reversed_mask = mask[order]
+        there = reversed_mask.nonzero().flatten()
+        return CSR(
+            before[self.indptr],
+            self.indices[where],
+            self.num_columns,
+            rows=self.rows[where],
+            transposed=(_counts(reversed_mask)[indptr], indices[there], before[order[there]]),
+        )
+
+
+def sort_edges(source: Int[Tensor, " m"], target: Int[Tensor, " m"], num_nodes: int) -> CSR:
+    """The square structure of a list of edges, in any order. O(m log m)."""
+    order = torch.argsort(source * num_nodes + target, stable=True)
+    return CSR(_pointers(source, num_nodes), target[order])
+
+
+def insert_diagonal(
+    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
+) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Bool[Tensor, " k"]]:
+    """CSR with an entry (i, i) put in its place in each row, and which entries those are. O(m), without a sort.
+
+    The rows are sorted and have no such entry yet.
+    """
+    n, device = indptr.numel() - 1, indptr.device
+    nodes = torch.arange(n, device=device)
+    rows = nodes.repeat_interleave(indptr.diff(), output_size=indices.numel())
+    after = indices > rows
+    # An entry moves by one for each diagonal entry before it: those of earlier rows, and its own row's if that is smaller.
+    place = torch.arange(indices.numel(), device=device) + rows + after
+    merged = nodes.new_empty(indices.numel() + n)
+    diagonal = torch.ones(merged.numel(), dtype=torch.bool, device=device)
+    merged[place] = indices
+    diagonal[place] = False
+    pointers = indptr + torch.arange(n + 1, device=device)
+    # The places that no other entry took are the diagonal, one a row.
+    return pointers, torch.where(diagonal, diagonal.cumsum(0) - 1, merged), diagonal
+
+
+def _pointers(rows: Int[Tensor, " m"], num_rows: int) -> Int[Tensor, " pointers"]:
+    indptr = torch.zeros(num_rows + 1, dtype=torch.int64, device=rows.device)
+    torch.cumsum(torch.bincount(rows, minlength=num_rows), 0, out=indptr[1:])
+    return indptr
+
+
+def _counts(mask: Bool[Tensor, " m"]) -> Int[Tensor, " counts"]:
+    """How many are set before each position, and in all."""
+    counts = torch.zeros(mask.numel() + 1, dtype=torch.int64, device=mask.device)
+    torch.cumsum(mask, 0, out=counts[1:])
+    return counts
+
+
+# Sparse matrices with values, as torch stores them
 
 
 def as_features(x: Any) -> Tensor:
@@ -55,82 +210,7 @@ def select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
     return csr_tensor(indptr, x.col_indices()[where], x.values()[where], (nodes.numel(), x.shape[1]))
 
 
-def insert_diagonal(
-    indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
-) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Bool[Tensor, " k"]]:
-    """CSR with an entry (i, i) put in its place in each row, and which entries those are. O(m), without a sort.
-
-    The rows are sorted and have no such entry yet.
-    """
-    n, device = indptr.numel() - 1, indptr.device
-    nodes = torch.arange(n, device=device)
-    rows = nodes.repeat_interleave(indptr.diff(), output_size=indices.numel())
-    after = indices > rows
-    # An entry moves by one for each diagonal entry before it: those of earlier rows, and its own row's if that is smaller.
-    place = torch.arange(indices.numel(), device=device) + rows + after
-    merged = nodes.new_empty(indices.numel() + n)
-    diagonal = torch.ones(merged.numel(), dtype=torch.bool, device=device)
-    merged[place] = indices
-    diagonal[place] = False
-    pointers = indptr + torch.arange(n + 1, device=device)
-    # What no other entry took is the diagonal, one place a row.
-    return pointers, torch.where(diagonal, diagonal.cumsum(0) - 1, merged), diagonal
-
-
 def features_to_scipy(x: Tensor) -> sp.csr_array:
     """A sparse CSR tensor as a scipy array."""
     parts = (x.values().cpu().numpy(), x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy())
     return sp.csr_array(parts, shape=(x.shape[0], x.shape[1]))
-
-
-def csr_order(
-    source: Int[Tensor, " m"], target: Int[Tensor, " m"], n: int
-) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
-    """Row pointers, column indices, and the position each stored edge had in the list."""
-    order = torch.argsort(source * n + target, stable=True)
-    indptr = torch.zeros(n + 1, dtype=torch.int64, device=source.device)
-    torch.cumsum(torch.bincount(source, minlength=n), 0, out=indptr[1:])
-    return indptr, target[order], order
-
-
-def positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
-    """Node positions as int64; `role` is what an error calls them."""
-    array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
-    if 0 in array.shape:
-        return torch.zeros(0, dtype=torch.int64)
-    kind = array.dtype
-    if isinstance(kind, torch.dtype):
-        integers = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
-    else:
-        integers = kind.kind in "iu"
-    if not integers:
-        raise ValueError(f"edge {role}s are {array.dtype}, not integers; give node positions 0..n-1")
-    return torch.as_tensor(array).long().flatten()
-
-
-def labels(y: Any) -> Int[Tensor, " n"]:
-    """Classes as int64, whole floats included; anything else is refused."""
-    array = y.cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        # numpy turns a list with one odd member into one type, so the odd one is looked for in what was given.
-        given = list(y) if isinstance(y, list | tuple) else array.ravel().tolist()
-        wrong = next((v for v in given if not (v.is_integer() if isinstance(v, float) else isinstance(v, int))), array.dtype)
-        raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
-    return torch.from_numpy(array.astype(np.int64)).flatten()
-
-
-def ids(node_ids: Any) -> NDArray[Any]:
-    """Unique node names as an array; empty for None."""
-    if node_ids is None:
-        return np.empty(0, dtype=np.int64)
-    ids = np.asarray(node_ids)
-    if ids.ndim != 1:
-        raise ValueError(f"node ids have shape {ids.shape}; give a one-dimensional array (of dtype object if ids are tuples)")
-    # Objects are told apart by hash, since ids of mixed types have no order.
-    distinct = len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
-    if distinct != len(ids):
-        ((name, count),) = Counter(ids.tolist()).most_common(1)
-        raise ValueError(f"node id {name!r} appears {count} times; ids must be unique")
-    return ids

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import localgcl.system.vectormath  # noqa: F401 - before any tensor of ours is computed with
-from localgcl.graph.checks import check_features, check_labels, check_splits, check_structure
-from localgcl.graph.csr import as_features, csr_order, ids, insert_diagonal, labels, positions, select_rows
+from localgcl.graph.checks import check_features, check_labels, check_splits, check_structure, ids, labels, positions
+from localgcl.graph.csr import CSR, Transposed, as_features, select_rows, sort_edges
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,6 +46,8 @@ class Graph:
         splits: Train/validation/test divisions that belong to the graph.
         node_ids: The user's own name of each node (any hashable scalars); 0..n-1 when not given.
         name: What to call the graph in logs and tables.
+        structure: The CSR of `indptr` and `indices`, where it has been made already.
+        trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
         >>> path = Graph.from_edges([0, 1], [1, 2], x=torch.eye(3)).symmetrized()
@@ -60,8 +62,13 @@ class Graph:
     splits: tuple[Split, ...] = ()
     node_ids: NDArray[Any] = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.int64))
     name: str = "graph"
+    structure: CSR | None = None
+    trusted: dataclasses.InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, trusted: bool) -> None:
+        assert self.structure is None or self.structure.indices is self.indices, "a structure of other edges"
+        if trusted:
+            return
         n = self.indptr.numel() - 1
         if n < 1:
             raise ValueError("the graph has no nodes; give at least one row of features or one edge")
@@ -98,8 +105,9 @@ class Graph:
                     f"an edge has {role} {wrong}, but the features have "
                     f"{n} rows, so node positions run from 0 to {n - 1}; add the missing rows or drop the edge"
                 )
-        indptr, indices, _ = csr_order(source, target, n)
-        return cls(indptr, indices, features, None if y is None else labels(y), tuple(splits), ids(node_ids), name)
+        csr = sort_edges(source, target, n)
+        y = None if y is None else labels(y)
+        return cls(csr.indptr, csr.indices, features, y, tuple(splits), ids(node_ids), name, csr)
 
     # Sizes
 
@@ -131,79 +139,61 @@ class Graph:
             f"{self.num_features:,} {layout} features, {self.num_classes} classes, {len(self.splits)} splits)"
         )
 
-    # Structure, each computed once
+    # Structure
 
     @cached_property
-    def degree(self) -> Int[Tensor, " n"]:
-        return self.indptr.diff()
-
-    @cached_property
-    def rows(self) -> Int[Tensor, " m"]:
-        """Source node of each stored edge."""
-        nodes = torch.arange(self.num_nodes, device=self.device)
-        return nodes.repeat_interleave(self.degree, output_size=self.num_edges)
-
-    @cached_property
-    def loops(self) -> Bool[Tensor, " m"]:
-        """Which stored edges are self-loops."""
-        return self.rows == self.indices
-
-    @cached_property
-    def transposed(self) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " m"], Int[Tensor, " m"]]:
-        """CSR of the reversed edges, and for each of them the position of its edge in this graph."""
-        return csr_order(self.indices, self.rows, self.num_nodes)
-
-    @cached_property
-    def is_symmetric(self) -> bool:
-        """Whether every edge is stored in both directions, equally often."""
-        indptr, indices, _ = self.transposed
-        return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
-
-    @cached_property
-    def has_loops(self) -> bool:
-        return bool(self.loops.any())
+    def csr(self) -> CSR:
+        """The edges alone."""
+        return self.structure or CSR(self.indptr, self.indices)
 
     @property
-    def neighbourhoods(self) -> "Graph":
-        """The same graph without self-loops, as often as it is asked for: row i is N(i)."""
-        # Not cached where it is the graph itself: a graph that holds itself is freed late, and views come at every step.
-        return self._loopless if self.has_loops else self
+    def degree(self) -> Int[Tensor, " n"]:
+        return self.csr.degree
 
-    @cached_property
-    def _loopless(self) -> "Graph":
-        return self.without_loops()
+    @property
+    def rows(self) -> Int[Tensor, " m"]:
+        """Source node of each stored edge."""
+        return self.csr.rows
 
-    @cached_property
-    def closed_neighbourhoods(self) -> "Graph":
-        """Row i is N(i) and i itself."""
-        indptr, indices, _ = insert_diagonal(self.neighbourhoods.indptr, self.neighbourhoods.indices)
-        return self.derived(indptr=indptr, indices=indices)
+    @property
+    def loops(self) -> Bool[Tensor, " m"]:
+        """Which stored edges are self-loops."""
+        return self.csr.loops
+
+    @property
+    def transposed(self) -> Transposed:
+        """CSR of the reversed edges, and for each of them the position of its edge in this graph."""
+        return self.csr.transposed
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether every edge is stored in both directions, equally often."""
+        return self.csr.is_symmetric
+
+    @property
+    def neighbourhoods(self) -> CSR:
+        """Row i lists N(i): this graph's edges without self-loops."""
+        return self.csr.without_loops
+
+    @property
+    def closed_neighbourhoods(self) -> CSR:
+        """Row i lists N(i) and i itself."""
+        return self.csr.with_loops
 
     # Graph -> Graph
 
     def with_edges(self, source: Int[Tensor, " k"], target: Int[Tensor, " k"]) -> "Graph":
-        """The same nodes with other edges."""
-        indptr, indices, _ = csr_order(source, target, self.num_nodes)
-        return dataclasses.replace(self, indptr=indptr, indices=indices)
+        """The same nodes with other edges, which are checked."""
+        csr = sort_edges(source, target, self.num_nodes)
+        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr)
 
     def symmetrized(self) -> "Graph":
         """Adds the reverse of every edge that has none, and drops repeats: the undirected simple graph, loops kept."""
         return self.with_edges(torch.cat([self.rows, self.indices]), torch.cat([self.indices, self.rows])).coalesced()
 
     def keep_edges(self, mask: Bool[Tensor, " m"]) -> "Graph":
-        """The same nodes with the edges that `mask` names, in their order. O(|E|): nothing is sorted or checked again.
-
-        What is known of the reversed edges is kept too, so that many subsets of one graph cost one sort in all.
-        """
-        where = mask.nonzero().flatten()
-        before = _counted(mask)
-        kept = self.derived(indptr=before[self.indptr], indices=self.indices[where])
-        kept.__dict__["rows"] = self.rows[where]
-        indptr, indices, order = self.transposed
-        reversed_mask = mask[order]
-        there = reversed_mask.nonzero().flatten()
-        kept.__dict__["transposed"] = (_counted(reversed_mask)[indptr], indices[there], before[order[there]])
-        return kept
+        """The same nodes with the edges that `mask` names, in their order. O(|E|): nothing is sorted or checked again."""
+        return self._with_structure(self.csr.keep(mask))
 
     def coalesced(self) -> "Graph":
         """Keeps one of each set of parallel edges. Rows are sorted, so repeats are neighbours."""
@@ -221,16 +211,11 @@ class Graph:
         return changed
 
     def derived(self, **parts: Any) -> "Graph":
-        """This graph with some parts replaced by others known to be right: nothing is checked.
+        """This graph with some parts other than edges replaced. Nothing is checked: the new parts are known to be right."""
+        return dataclasses.replace(self, **parts, structure=self.csr, trusted=True)
 
-        For code that makes parts from the parts of a checked graph. What was computed of the edges is shared while they stay.
-        """
-        other = object.__new__(Graph)
-        for field in dataclasses.fields(self):
-            object.__setattr__(other, field.name, parts.get(field.name, getattr(self, field.name)))
-        if "indices" not in parts:
-            other.__dict__.update({name: self.__dict__[name] for name in _OF_EDGES if name in self.__dict__})
-        return other
+    def _with_structure(self, csr: CSR) -> "Graph":
+        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr, trusted=True)
 
     def with_splits(self, splits: Sequence[Split]) -> "Graph":
         changed = self.derived(splits=tuple(splits))
@@ -251,18 +236,18 @@ class Graph:
             raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
         source, target = position[self.rows], position[self.indices]
         inside = (source >= 0) & (target >= 0)
-        indptr, indices, _ = csr_order(source[inside], target[inside], nodes.numel())
+        csr = sort_edges(source[inside], target[inside], nodes.numel())
         x = select_rows(self.x, nodes)
         y = None if self.y is None else self.y[nodes]
-        return Graph(indptr, indices, x, y, (), self.node_ids[nodes.cpu().numpy()], self.name)
+        return Graph(csr.indptr, csr.indices, x, y, (), self.node_ids[nodes.cpu().numpy()], self.name, csr)
 
     def to(self, device: torch.device | str) -> "Graph":
         if self.device == torch.device(device):
             return self
         y = None if self.y is None else self.y.to(device)
         splits = tuple(split.to(device) for split in self.splits)
-        indptr, indices, x = self.indptr.to(device), self.indices.to(device), self.x.to(device)
-        return self.derived(indptr=indptr, indices=indices, x=x, y=y, splits=splits)
+        csr = CSR(self.indptr.to(device), self.indices.to(device))
+        return dataclasses.replace(self._with_structure(csr), x=self.x.to(device), y=y, splits=splits, trusted=True)
 
     def to_scipy(self) -> sp.csr_array:
         """The adjacency matrix, parallel edges counted."""
@@ -304,13 +289,3 @@ class Graph:
         if self.y is not None:
             statistics["homophily"] = self.homophily()
         return statistics
-
-
-_OF_EDGES = ("degree", "rows", "loops", "has_loops", "transposed", "is_symmetric")
-
-
-def _counted(mask: Bool[Tensor, " m"]) -> Int[Tensor, " counts"]:
-    """How many are set before each position, and in all."""
-    counts = torch.zeros(mask.numel() + 1, dtype=torch.int64, device=mask.device)
-    torch.cumsum(mask, 0, out=counts[1:])
-    return counts

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.graph import Graph
-from localgcl.graph.csr import csr_order, csr_tensor
+from localgcl.graph.csr import csr_tensor, sort_edges
 from localgcl.losses.local import unit_rows
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import adjacency
@@ -58,8 +58,8 @@ def pair_prediction(
     memory for P pairs, at least one.
     """
     n, pairs = q.shape[0], first.numel()
-    indptr, indices, _ = csr_order(torch.cat([first, second]), torch.cat([second, first]), n)
-    both = SparseMatrix(csr_tensor(indptr, indices, torch.ones(2 * pairs, device=q.device), (n, n)))
+    edges = sort_edges(torch.cat([first, second]), torch.cat([second, first]), n)
+    both = SparseMatrix(csr_tensor(edges.indptr, edges.indices, torch.ones(2 * pairs, device=q.device), (n, n)))
     return 4 - 2 * _total(q, spmm(both, _targets(h))) / pairs
 
 

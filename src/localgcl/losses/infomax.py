@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from localgcl.graph import Graph
+from localgcl.graph.csr import CSR
 from localgcl.ops import edge_dot
 
 Score = Callable[[Tensor, Tensor], Tensor]
@@ -78,10 +78,9 @@ def jensen_shannon(
             identity: the Jensen-Shannon estimate that the paper writes down.
     """
     n, k = others.shape
-    # One graph from anchors (nodes 0..n-1) to partners (n..2n-1), so that nothing of size n k d is gathered or kept.
+    # Rows are anchors, columns anchors and then partners, so that nothing of size n k d is gathered or kept.
     pointers = torch.arange(0, n * k + 1, k, device=others.device)
-    ends = torch.cat([pointers, pointers[-1:].expand(n)])
-    pairs = Graph(ends, others.sort(dim=1).values.flatten() + n, torch.zeros(2 * n, 1, device=others.device))
+    pairs = CSR(pointers, others.sort(dim=1).values.flatten() + n, 2 * n)
     together = (anchors * partners).sum(1) + bias
     apart = edge_dot(torch.cat([anchors, partners]), pairs) + bias
     if squash:
@@ -100,7 +99,7 @@ def random_others(
 
 
 def edge_reconstruction(
-    h: Float[Tensor, "n d"], linked: Graph, *, sampled: int | None = None, generator: torch.Generator | None = None
+    h: Float[Tensor, "n d"], linked: CSR, *, sampled: int | None = None, generator: torch.Generator | None = None
 ) -> Float[Tensor, ""]:
     r"""GMI's third term: which pairs of nodes are linked, told from $h_i^T h_j$, the two kinds weighted to balance.
 
@@ -117,7 +116,7 @@ def edge_reconstruction(
             O((|M| + n k) d) time, O(|M| + n (k + d)) memory.
         generator: Source of the sampled pairs.
     """
-    n, half = h.shape[0], linked.num_edges / 2
+    n, half = h.shape[0], linked.num_entries / 2
     inside = edge_dot(h, linked)
     attraction = softplus(-inside).sum() / half
     if sampled is None:
@@ -128,11 +127,11 @@ def edge_reconstruction(
     return attraction + outside / (n * n - half)
 
 
-def _unlinked(linked: Graph, count: int, generator: torch.Generator | None) -> Graph:
+def _unlinked(linked: CSR, count: int, generator: torch.Generator | None) -> CSR:
     """`count` draws of a node for each node, uniform over all, without those that are linked to it."""
-    n, device = linked.num_nodes, linked.device
+    n, device = linked.num_rows, linked.device
     drawn = torch.randint(n, (n, count), generator=generator, device=device).sort(dim=1).values
-    pairs = linked.derived(indptr=torch.arange(0, n * count + 1, count, device=device), indices=drawn.flatten())
+    pairs = CSR(torch.arange(0, n * count + 1, count, device=device), drawn.flatten())
     known, asked = linked.rows * n + linked.indices, pairs.rows * n + pairs.indices
     place = torch.searchsorted(known, asked).clamp(max=known.numel() - 1)
-    return pairs.keep_edges(known[place] != asked)
+    return pairs.keep(known[place] != asked)

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.graph import Graph
+from localgcl.graph.csr import CSR
 from localgcl.nn.features import MAPS, Draw, FeatureMap
 from localgcl.ops import (
     edge_dot,
@@ -51,13 +52,14 @@ class LocalTerms(NamedTuple):
 
 def local_contrastive(
     z: Float[Tensor, "n d"],
-    graph: Graph,
+    graph: Graph | CSR,
     *,
     temperature: float = 0.5,
     positives: Positives = "mean",
     negatives: Negatives | FeatureMap = "auto",
     num_features: int = 4096,
     include_self: bool = False,
+    counted: Bool[Tensor, " b"] | None = None,
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
 ) -> Float[Tensor, ""]:
@@ -65,13 +67,16 @@ def local_contrastive(
 
     Args:
         z: Embeddings, any scale; row i belongs to node i of `graph`.
-        graph: Its CSR rows are the neighbourhoods N(i).
+        graph: Its CSR rows are the neighbourhoods N(i). For a batch, a rectangular `CSR`: row i lists the rows of z that are
+            neighbours of its row i. Rows of z beyond those of the CSR are only neighbours: they have no terms, and are no
+            negatives.
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
         negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.nn.features`),
             or "auto": see `localgcl.ops.costs.choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
         include_self: Also count a node as its own neighbour.
+        counted: Which rows of `graph` have terms and are negatives of each other; all when not given.
         generator: Source of the random frequencies, fresh at each call.
         reduce: Sums a vector over ranks when nodes are spread over machines; each rank then gets its share of the loss.
 
@@ -89,6 +94,7 @@ def local_contrastive(
         negatives=negatives,
         num_features=num_features,
         include_self=include_self,
+        counted=counted,
         generator=generator,
         reduce=reduce,
     )
@@ -99,7 +105,7 @@ def local_contrastive(
 
 def local_terms(
     z: Float[Tensor, "n d"],
-    graph: Graph,
+    graph: Graph | CSR,
     *,
     temperature: float = 0.5,
     positives: Positives = "mean",
@@ -107,23 +113,41 @@ def local_terms(
     negatives: Negatives | FeatureMap = "auto",
     num_features: int = 4096,
     include_self: bool = False,
+    counted: Bool[Tensor, " b"] | None = None,
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
-    added: Float[Tensor, " n"] | None = None,
+    added: Float[Tensor, " b"] | None = None,
 ) -> LocalTerms:
     """The terms of `local_contrastive`, apart, for logs and reports; same arguments, and those of both terms."""
-    if z.shape[0] != graph.num_nodes:
-        raise ValueError(f"{z.shape[0]} embeddings for {graph.num_nodes} nodes; give one row per node")
+    neighbours = neighbours_of(graph, include_self=include_self)
+    if z.shape[0] != neighbours.num_columns:
+        raise ValueError(f"{z.shape[0]} embeddings for {neighbours.num_columns} nodes; give one row per node")
     check_temperature(temperature)
     z, alive = unit_rows(z)
-    attraction = positive_term(
-        z, alive, graph, temperature, positives, include_self=include_self, weight_gradient=weight_gradient
-    )
+    options: dict[str, Any] = {"include_self": include_self, "weight_gradient": weight_gradient}
+    attraction = positive_term(z, alive, graph, temperature, positives, counted=counted, **options)
+    # The negatives of a node are the rows that count. Those that are only neighbours of them are left out.
+    own, alive = z[: neighbours.num_rows], alive[: neighbours.num_rows]
+    size = torch.tensor(len(own), device=z.device) if counted is None else counted.sum()
     repulsion = negative_term(
-        z, alive, temperature, negatives, num_features=num_features, generator=generator, reduce=reduce, added=added
+        own,
+        alive if counted is None else alive & counted,
+        temperature,
+        negatives,
+        size=size,
+        num_features=num_features,
+        generator=generator,
+        reduce=reduce,
+        added=added,
     )
-    n = repulsion.num_nodes
-    return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, (~alive).sum() / z.shape[0])
+    n, dead = repulsion.num_nodes, ~alive if counted is None else ~alive & counted
+    return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, dead.sum() / size)
+
+
+def neighbours_of(graph: Graph | CSR, *, include_self: bool = False) -> CSR:
+    """N(i) in row i: without self-loops, or with one each."""
+    csr = graph.csr if isinstance(graph, Graph) else graph
+    return csr.with_loops if include_self else csr.without_loops
 
 
 def unit_rows(z: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Bool[Tensor, " n"]]:
@@ -158,10 +182,11 @@ class _UnitRows(torch.autograd.Function):
 def positive_term(
     z: Float[Tensor, "n d"],
     alive: Bool[Tensor, " n"],
-    graph: Graph,
+    graph: Graph | CSR,
     temperature: float,
     positives: Positives = "mean",
     *,
+    counted: Bool[Tensor, " b"] | None = None,
     include_self: bool = False,
     weight_gradient: bool = False,
 ) -> Float[Tensor, ""]:
@@ -171,23 +196,24 @@ def positive_term(
     similarities over N(i) at temperature 1 ("weighted": the paper divides by |N(i)| once more, which only adds a constant;
     without it equal weights give back "mean"). The weights carry gradient only if `weight_gradient`.
     """
-    neighbourhood = graph.closed_neighbourhoods if include_self else graph.neighbourhoods
-    cosine = edge_dot(z, neighbourhood)
-    present = alive[neighbourhood.indices]
+    neighbours = neighbours_of(graph, include_self=include_self)
+    cosine = edge_dot(z, neighbours)
+    present = alive[neighbours.indices]
     similarity = torch.where(present, cosine / temperature, -torch.inf)
-    size = segment_sum(present.to(z.dtype), neighbourhood)
+    size = segment_sum(present.to(z.dtype), neighbours)
     if positives == "mean":
-        aggregate = segment_logsumexp(similarity, neighbourhood) - size.log()
+        aggregate = segment_logsumexp(similarity, neighbours) - size.log()
     elif positives == "max":
-        aggregate = segment_max(similarity, neighbourhood)
+        aggregate = segment_max(similarity, neighbours)
     elif positives == "weighted":
         score = torch.where(present, cosine if weight_gradient else cosine.detach(), -torch.inf)
         # log sum_j softmax(score)_j e^similarity_j, the softmax written out so that both sums are stable.
-        joint = segment_logsumexp(similarity + torch.where(present, score, 0.0), neighbourhood)
-        aggregate = joint - segment_logsumexp(score, neighbourhood)
+        joint = segment_logsumexp(similarity + torch.where(present, score, 0.0), neighbours)
+        aggregate = joint - segment_logsumexp(score, neighbours)
     else:
         raise ValueError(f"positives is {positives!r}; choose 'mean', 'max' or 'weighted'")
-    return -torch.where((size > 0) & alive, aggregate, 0.0).sum()
+    has_term = (size > 0) & alive[: neighbours.num_rows]
+    return -torch.where(has_term if counted is None else has_term & counted, aggregate, 0.0).sum()
 
 
 def negative_term(
@@ -196,6 +222,7 @@ def negative_term(
     temperature: float,
     negatives: Negatives | FeatureMap = "auto",
     *,
+    size: Tensor | None = None,
     num_features: int = 4096,
     generator: torch.Generator | None = None,
     reduce: Reduce | None = None,
@@ -203,6 +230,7 @@ def negative_term(
 ) -> LogSums:
     r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9).
 
+    `size` is how many rows there are to count, living or not; all of z when it is not given.
     `added` is the logarithm of what else belongs into each node's sum, such as `mixing.hard_log_sums`; it carries gradient.
     """
     if negatives == "auto":
@@ -214,12 +242,12 @@ def negative_term(
             raise ValueError("exact negatives need all embeddings on one machine; use negatives='sorf' with reduce")
         nothing = torch.zeros((), device=z.device)
         logs = exact_log_sums(z, alive, temperature)
-        return LogSums(_joined(logs, added, alive).sum(), nothing, nothing + z.shape[0])
+        return LogSums(_joined(logs, added, alive).sum(), nothing, nothing + (z.shape[0] if size is None else size))
     features = draw_features(negatives, z, temperature, num_features=num_features, generator=generator)
     if added is None:
-        sums = kernel_log_sums(z, alive, features, reduce or _identity)
+        sums = kernel_log_sums(z, alive, features, reduce or _identity, size=size)
         return sums._replace(total=sums.total + features.offset * alive.sum())
-    by_node = kernel_node_log_sums(z, alive, features, reduce or _identity)
+    by_node = kernel_node_log_sums(z, alive, features, reduce or _identity, size=size)
     return LogSums(_joined(by_node.logs + features.offset, added, alive).sum(), by_node.clamped, by_node.num_nodes)
 
 

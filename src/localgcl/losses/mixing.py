@@ -21,7 +21,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from localgcl.graph import Graph
-from localgcl.losses.local import check_temperature, unit_rows
+from localgcl.graph.csr import CSR
+from localgcl.losses.local import check_temperature, neighbours_of, unit_rows
 from localgcl.ops import pair_dot
 
 # Similarities at hand at any time.
@@ -82,18 +83,19 @@ def fit_beta_mixture(
 
 def hard_log_sums(
     z: Float[Tensor, "n d"],
-    graph: Graph,
+    graph: Graph | CSR,
     *,
     temperature: float,
     pool: int = 2048,
     selected: int = 256,
     generator: torch.Generator,
-) -> Float[Tensor, " n"]:
+) -> Float[Tensor, " b"]:
     r"""$\log \sum_m e^{m/\tau}$ over the mixes of each node; $-\infty$ where there is nothing to mix.
 
     Args:
         z: Embeddings, any scale. Rows of zeros are no candidates.
-        graph: Its neighbourhoods are the positives, which are no candidates either.
+        graph: Its neighbourhoods are the positives, which are no candidates either. Of rectangular ones, rows of z without a
+            neighbourhood of their own are no candidates.
         temperature: tau, above 0.
         pool: Number of random nodes to look for hard negatives among.
         selected: How many of them are mixed, the hardest first. Each is mixed with one other by a random permutation of the
@@ -103,17 +105,18 @@ def hard_log_sums(
     check_temperature(temperature)
     z, alive = unit_rows(z)
     mixture = _fit_to_pairs(z.detach(), alive, generator)
-    n, device = z.shape[0], z.device
+    neighbours, device = neighbours_of(graph), z.device
+    n = neighbours.num_rows
     candidates = torch.randperm(n, generator=generator, device=device)[:pool]
     order = torch.randperm(min(selected, len(candidates)), generator=generator, device=device)
-    places = torch.full((n,), len(candidates), device=device)
+    places = torch.full((z.shape[0],), len(candidates), device=device)
     places[candidates] = torch.arange(len(candidates), device=device)
-    step = _Mixing(mixture, places, ~alive[candidates], graph.neighbourhoods, order, temperature)
+    step = _Mixing(mixture, places, ~alive[candidates], neighbours, order, temperature)
     keys = z[candidates].T
     size = max(16, _CHUNK[device.type] // len(candidates))
     parts = [
         checkpoint(step.log_sums, rows, keys, first, use_reentrant=False, preserve_rng_state=False)
-        for first, rows in zip(range(0, n, size), z.split(size), strict=True)
+        for first, rows in zip(range(0, n, size), z[:n].split(size), strict=True)
     ]
     return torch.cat(parts)
 
@@ -133,7 +136,7 @@ class _Mixing(NamedTuple):
     mixture: BetaMixture
     places: Int[Tensor, " n"]  # of each node in the pool; m for nodes that are not in it
     silent: Bool[Tensor, " m"]
-    neighbourhoods: Graph
+    neighbours: CSR
     order: Int[Tensor, " k"]
     temperature: float
 
@@ -151,10 +154,10 @@ class _Mixing(NamedTuple):
         """B, and 0 for those that are no candidates: the node itself, its neighbours, rows of zeros."""
         s = (cosine + 1) / 2
         hardness = self.mixture.true_negative(s) * s
-        graph, last = self.neighbourhoods, first + len(cosine)
-        low, high = graph.indptr[first], graph.indptr[last]
+        csr, last = self.neighbours, first + len(cosine)
+        low, high = csr.indptr[first], csr.indptr[last]
         # One column more, for all that is not in the pool.
         out = torch.zeros(len(cosine), cosine.shape[1] + 1, dtype=torch.bool, device=cosine.device)
-        out[graph.rows[low:high] - first, self.places[graph.indices[low:high]]] = True
+        out[csr.rows[low:high] - first, self.places[csr.indices[low:high]]] = True
         out.scatter_(1, self.places[first:last, None], True)
         return hardness.masked_fill(out[:, :-1] | self.silent, 0.0)

@@ -89,7 +89,7 @@ class AFGCL(Method):
     def pool(self, graph: Graph, generator: torch.Generator) -> Int[Tensor, " p"]:
         """The nodes of one step, each once, neighbourhood after neighbourhood."""
         seeds = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)[: self.options.num_seeds]
-        trees = sample_trees(graph, seeds, self.options.hops, self.options.fanout, generator).flatten()
+        trees = sample_trees(graph.csr, seeds, self.options.hops, self.options.fanout, generator).flatten()
         nodes, which = trees.unique(return_inverse=True)
         position = torch.arange(len(trees), device=graph.device)
         first = torch.full_like(nodes, len(trees)).scatter_reduce_(0, which, position, "amin")

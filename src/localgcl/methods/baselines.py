@@ -61,5 +61,5 @@ class RawFeatures(Method):
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         return batch.graph.x.to_dense()
 
-    def settle(self, batch: Batch) -> None:
-        """There is nothing to settle."""
+    def refresh_statistics(self, batch: Batch) -> None:
+        """There is none."""

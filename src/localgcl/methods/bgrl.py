@@ -13,7 +13,7 @@ from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_pred
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import follow, momentum, require_edges, require_two_nodes
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import Inputs, build_encoder, mlp_head, readable
+from localgcl.nn.encoders import Inputs, build_encoder, mlp_head, with_dense_features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ class BGRL(Method):
             require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        graph = readable(graph)
+        graph = with_dense_features(graph)
         return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:

@@ -13,7 +13,7 @@ from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlatio
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import build_encoder, readable
+from localgcl.nn.encoders import build_encoder, with_dense_features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CCASSG(Method):
             require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        graph = readable(graph)
+        graph = with_dense_features(graph)
         return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:

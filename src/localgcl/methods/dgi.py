@@ -9,7 +9,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.baselines import NoOptions
 from localgcl.methods.parts import Bilinear, require_edges
 from localgcl.nn.augment import shuffle_features
-from localgcl.nn.encoders import build_encoder, readable
+from localgcl.nn.encoders import build_encoder, with_dense_features
 
 
 class DGI(Method):
@@ -54,7 +54,7 @@ class DGI(Method):
         require_edges(graph, "shuffled features cannot be told from those of the graph")
 
     def prepare(self, graph: Graph) -> Batch:
-        graph = readable(graph)
+        graph = with_dense_features(graph)
         return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:

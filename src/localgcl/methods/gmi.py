@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
-from localgcl.graph.csr import csr_tensor
+from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
@@ -38,7 +38,7 @@ class Reading(Batch):
 
     features: Tensor | SparseMatrix
     means: SparseMatrix
-    linked: Graph
+    linked: CSR
     asked: Mode
     size: int
 
@@ -127,8 +127,8 @@ class GMI(Method):
 def _means(graph: Graph) -> SparseMatrix:
     """Row i averages over N(i); zero for a node without neighbours."""
     bare = graph.neighbourhoods
-    weights = (1 / bare.degree.clamp(min=1)).float().repeat_interleave(bare.degree, output_size=bare.num_edges)
-    return SparseMatrix(csr_tensor(bare.indptr, bare.indices, weights, (bare.num_nodes, bare.num_nodes)))
+    weights = (1 / bare.degree.clamp(min=1)).float().repeat_interleave(bare.degree, output_size=bare.num_entries)
+    return SparseMatrix(csr_tensor(bare.indptr, bare.indices, weights, (bare.num_rows, bare.num_rows)))
 
 
 def _times(x: Tensor | SparseMatrix, weight: Tensor) -> Tensor:

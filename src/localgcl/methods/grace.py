@@ -14,7 +14,7 @@ from localgcl.losses.local import clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import build_encoder, mlp_head, readable
+from localgcl.nn.encoders import build_encoder, mlp_head, with_dense_features
 
 Rate = float | Tensor
 
@@ -86,7 +86,7 @@ class GRACE(Method):
         require_two_nodes(graph, "there is nothing to contrast it with")
 
     def prepare(self, graph: Graph) -> Batch:
-        graph, options = readable(graph), self.options
+        graph, options = with_dense_features(graph), self.options
         first = self.rates(graph, options.drop_edges_1, options.mask_features_1)
         second = self.rates(graph, options.drop_edges_2, options.mask_features_2)
         return Views(graph, self.encoder.inputs(graph), (first, second))

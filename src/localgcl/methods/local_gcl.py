@@ -1,6 +1,7 @@
 """Local-GCL: encode once, pull neighbours together, push all nodes apart. Nothing else is trained, sampled or augmented."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -9,12 +10,14 @@ from torch import Tensor
 
 from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
+from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
 from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn.encoders import build_encoder
 from localgcl.nn.features import MAPS, FeatureMap
+from localgcl.ops.negatives import Reduce
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +50,7 @@ class LocalGCL(Method):
     idea = "neighbours attract, all nodes repel; kernelised, so linear in the graph"
     cost = "O(E d + N D log d) time, O(E + N) memory"
     paper = "https://arxiv.org/abs/2212.04604"
+    distributes = True
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
@@ -57,10 +61,7 @@ class LocalGCL(Method):
         # Mixing starts part of the way; fixed frequencies are drawn on the CPU and copied, which cannot be recorded.
         self.static = not self.mixes and self.options.frequencies == "resampled"
         self.hard_from = round(self.options.hard_start * config.training.steps)
-        self.steps_done: Tensor
-        self.step: int | None = None  # what the buffer holds, once it has been read: reading makes the host wait for a GPU
-        if self.mixes:
-            self.register_buffer("steps_done", torch.zeros((), dtype=torch.int64))
+        self.step = 0
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
@@ -75,49 +76,52 @@ class LocalGCL(Method):
         require_edges(graph, "there are no positive pairs")
 
     def prepare(self, graph: Graph) -> Batch:
-        if self.mixes and self.training:
-            # A run that starts from another's weights has its own beginning; one that is resumed reads its count after this.
-            self.steps_done.zero_()
         return Batch(graph, self.encoder.inputs(graph))
+
+    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+        self.step = first
+        return super().batches(graph, first=first, reduce=reduce)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         z = self.encoder(batch.inputs, generator)
+        neighbours = batch.neighbours or batch.graph.csr
         terms = local_terms(
             z,
-            batch.graph,
+            neighbours,
             temperature=self.options.temperature,
             positives=self.options.positives,
             weight_gradient=self.options.weight_gradient,
-            negatives=self.negatives(z),
+            negatives=self.negatives(z[: neighbours.num_rows], distributed=batch.reduce is not None),
             include_self=self.options.include_self,
+            counted=batch.counted,
             generator=generator,
-            added=self.hard(z, batch.graph, generator),
+            reduce=batch.reduce,
+            added=self.hard(z, neighbours, generator),
         )
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
 
-    def hard(self, z: Float[Tensor, "n d"], graph: Graph, generator: torch.Generator) -> Float[Tensor, " n"] | None:
+    def hard(self, z: Float[Tensor, "n d"], neighbours: CSR, generator: torch.Generator) -> Float[Tensor, " b"] | None:
         """What hard negatives add to each node's sum, its logarithm; nothing before their time."""
-        if not self.mixes:
-            return None
-        if self.step is None:
-            self.step = int(self.steps_done)
-        if self.step < self.hard_from:
+        if not self.mixes or self.step < self.hard_from:
             return None
         options = self.options
         sizes = {"pool": options.hard_pool, "selected": options.hard_selected}
-        return hard_log_sums(z, graph, temperature=options.temperature, generator=generator, **sizes)
+        return hard_log_sums(z, neighbours, temperature=options.temperature, generator=generator, **sizes)
 
     def after_step(self, step: int) -> None:
-        if self.mixes:
-            self.step = step + 1
-            self.steps_done.fill_(step + 1)
+        self.step = step + 1
 
-    def negatives(self, z: Float[Tensor, "n d"]) -> Literal["exact"] | FeatureMap:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        state_dict.pop(f"{prefix}steps_done", None)  # version 0.1 kept the number of steps among the weights
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+    def negatives(self, z: Float[Tensor, "n d"], *, distributed: bool) -> Literal["exact"] | FeatureMap:
         """The negative term's form for this size and device, with the options only a feature map needs."""
         options, name = self.options, self.options.negatives
         if name == "auto":
-            name = choose_negatives(z.shape[0], z.shape[1], options.num_features, options.temperature, device=z.device)
+            sizes = z.shape[0], z.shape[1], options.num_features, options.temperature
+            name = choose_negatives(*sizes, distributed=distributed, device=z.device)
         if name == "exact":
             return "exact"
         fixed_seed = self.seed if options.frequencies == "fixed" else None

@@ -13,7 +13,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges
 from localgcl.nn.augment import diffuse, shuffle_features
-from localgcl.nn.encoders import Inputs, build_encoder, readable
+from localgcl.nn.encoders import Inputs, build_encoder, with_dense_features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,7 @@ class MVGRL(Method):
     def prepare(self, graph: Graph) -> Views:
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
         mode = choose_mode(self.options.mode, size, graph.device, what=f"MVGRL's diffusion of {graph.num_nodes:,} nodes")
-        graph, alpha = readable(graph), self.options.alpha
+        graph, alpha = with_dense_features(graph), self.options.alpha
         s = diffuse(graph, alpha) if mode == "faithful" else diffuse(graph, alpha, self.options.top_k)
         diffused = self.diffused_encoder.inputs(graph, like=Inputs(graph.x, s))
         return Views(graph, self.encoder.inputs(graph), diffused)
@@ -106,7 +106,7 @@ class MVGRL(Method):
         result: Tensor = self.encoder(batch.inputs) + self.diffused_encoder(batch.diffused)
         return result
 
-    def settle(self, batch: Batch) -> None:
+    def refresh_statistics(self, batch: Batch) -> None:
         assert isinstance(batch, Views)
-        self.encoder.settle(batch.inputs)
-        self.diffused_encoder.settle(batch.diffused)
+        self.encoder.refresh_statistics(batch.inputs)
+        self.diffused_encoder.refresh_statistics(batch.diffused)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.graph import Graph
-from localgcl.graph.csr import csr_tensor, select_rows
+from localgcl.graph.csr import CSR, csr_tensor, select_rows
 from localgcl.ops.propagation import propagation
 from localgcl.ops.sparse import SparseMatrix, spmm
 
@@ -101,8 +101,8 @@ def _sparse_diffusion(transposed: SparseMatrix, alpha: float, top_k: int) -> Spa
         indices.append(where)
         values.append(largest.gather(1, order) * scale[:, None])
     columns, weights = torch.cat(indices).flatten(), torch.cat(values).flatten()
-    everywhere = Graph(torch.arange(0, n * top_k + 1, top_k, device=device), columns, torch.zeros(n, 1, device=device))
-    kept = everywhere.keep_edges(weights > 0)  # nodes that do not reach i fill up a row that is short of others
+    everywhere = CSR(torch.arange(0, n * top_k + 1, top_k, device=device), columns)
+    kept = everywhere.keep(weights > 0)  # nodes that do not reach i fill up a row that is short of others
     return SparseMatrix(csr_tensor(kept.indptr, kept.indices, weights[weights > 0], (n, n)))
 
 

@@ -82,8 +82,8 @@ class _Encoder(nn.Module):
         raise NotImplementedError
 
     @torch.no_grad()
-    def settle(self, inputs: Inputs) -> None:
-        """Re-estimates batch-norm statistics in one pass: after a few steps their running averages still recall the start."""
+    def refresh_statistics(self, inputs: Inputs) -> None:
+        """Recomputes the batch-norm statistics in one pass: after few steps, their running averages still recall the start."""
         if self.norms is None:
             return
         for norm in self.norms:
@@ -158,8 +158,11 @@ def encoder_memory(num_nodes: int, num_edges: int, num_features: int, options: E
     return layers + (matrix if options.encoder == "gcn" else 0)
 
 
-def readable(graph: Graph) -> Graph:
-    """The graph with features as encoders read them, so that those of a new view at each step need not be made dense."""
+def with_dense_features(graph: Graph) -> Graph:
+    """Converts features once to the layout that encoders read, so that each new view does not convert them again.
+
+    Features become dense unless they are so sparse that sparse products are faster.
+    """
     return graph.derived(x=_kept(graph.x))
 
 

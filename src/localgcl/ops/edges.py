@@ -6,22 +6,23 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.graph import Graph
-from localgcl.graph.csr import csr_tensor
+from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.ops.backends import fused
 
 # Gathered rows held at a time, in numbers: 64 MiB of float32.
 _CHUNK = 2**24
 
 
-def edge_dot(z: Float[Tensor, "n d"], graph: Graph) -> Float[Tensor, " m"]:
-    r"""$s_{ij} = z_i^T z_j$ for every stored edge (i, j), in CSR order. O(|E| d) time, O(|E| + |V| d) memory.
+def edge_dot(z: Float[Tensor, "n d"], csr: CSR) -> Float[Tensor, " m"]:
+    r"""$s_{ij} = z_i^T z_j$ for every entry (i, j), in CSR order. O(|E| d) time, O(|E| + |V| d) memory.
 
-    The gradient is two sparse products, $\partial z = G z + G^T z$ with G the upstream gradient laid out as the graph's
-    CSR matrix. Gathering with `z[rows]` instead would scatter-add in the backward: on several CPU threads torch does that
+    Columns number the rows of z; rows number the first ones of them, which are all of them where the structure is square.
+
+    The gradient is two sparse products, $\partial z = G z + G^T z$ with G the upstream gradient laid out as the CSR
+    matrix. Gathering with `z[rows]` instead would scatter-add in the backward: on several CPU threads torch does that
     with atomic additions whose order changes from run to run, so results would not be reproducible to the bit.
     """
-    result: Tensor = _EdgeDot.apply(z, graph)
+    result: Tensor = _EdgeDot.apply(z, csr)
     return result
 
 
@@ -42,18 +43,19 @@ def pair_dot(z: Float[Tensor, "n d"], rows: Int[Tensor, " m"], columns: Int[Tens
 
 class _EdgeDot(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, graph: Graph) -> Tensor:
+    def forward(ctx: Any, z: Tensor, csr: CSR) -> Tensor:
         ctx.save_for_backward(z)
-        ctx.graph = graph
-        return pair_dot(z, graph.rows, graph.indices)
+        ctx.csr = csr
+        return pair_dot(z, csr.rows, csr.indices)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (z,), graph, (grad,) = ctx.saved_tensors, ctx.graph, grads
-        n = graph.num_nodes
-        indptr_t, indices_t, order = graph.transposed
-        if graph.is_symmetric:  # then both matrices have the same pattern, and one product does for both
-            return csr_tensor(graph.indptr, graph.indices, grad + grad[order], (n, n)) @ z, None
-        forward = csr_tensor(graph.indptr, graph.indices, grad, (n, n))
-        backward = csr_tensor(indptr_t, indices_t, grad[order], (n, n))
-        return forward @ z + backward @ z, None
+        (z,), csr, (grad,) = ctx.saved_tensors, ctx.csr, grads
+        rows, columns = csr.num_rows, csr.num_columns
+        indptr_t, indices_t, order = csr.transposed
+        if csr.is_symmetric:  # then both matrices have the same pattern, and one product does for both
+            return csr_tensor(csr.indptr, csr.indices, grad + grad[order], (rows, columns)) @ z, None
+        forward = csr_tensor(csr.indptr, csr.indices, grad, (rows, columns)) @ z
+        out = csr_tensor(indptr_t, indices_t, grad[order], (columns, rows)) @ z[:rows]
+        out[:rows] += forward
+        return out, None

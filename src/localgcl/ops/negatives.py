@@ -67,15 +67,19 @@ def kernel_log_sums(
     features: Features,
     reduce: Reduce,
     *,
+    size: Tensor | None = None,
     backend: Backend = "auto",
     chunk: int | None = None,
 ) -> LogSums:
     """Sum over living nodes of log(psi_i.S), S over all living nodes of all ranks. O(n) calls of psi, O(n + D) memory.
 
+    `size` is how many rows there are to count on this rank, living or not: all of z when it is not given.
+
     The random-feature estimate of a sum of positive kernel values can fall below their true lower bound, even below zero;
     such rows are clamped to the bound (so they pass no gradient) and counted.
     """
-    total, clamped, num_nodes = _KernelLogSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
+    steps = passes(z, features, backend, chunk=chunk)
+    total, clamped, num_nodes = _KernelLogSums.apply(z, alive, size, features, reduce, steps)
     return LogSums(total, clamped, num_nodes)
 
 
@@ -85,6 +89,7 @@ def kernel_node_log_sums(
     features: Features,
     reduce: Reduce,
     *,
+    size: Tensor | None = None,
     include_self: bool = True,
     backend: Backend = "auto",
     chunk: int | None = None,
@@ -94,7 +99,8 @@ def kernel_node_log_sums(
     `include_self=False` takes the node's own term out. That is 1, the kernel of a unit vector with itself (Fourier features
     give it exactly, positive ones on average). What is left is at least (n - 1) e^(-2/tau), and clamped to that.
     """
-    q, living, num_nodes = _KernelSums.apply(z, alive, features, reduce, passes(z, features, backend, chunk=chunk))
+    steps = passes(z, features, backend, chunk=chunk)
+    q, living, num_nodes = _KernelSums.apply(z, alive, size, features, reduce, steps)
     sums = q if include_self else q - 1
     floor = features.floor(living, include_self=include_self).clamp_min(torch.finfo(q.dtype).tiny)
     logs = torch.where(alive, sums.clamp_min(floor).log(), 0.0)
@@ -163,9 +169,9 @@ class _FlashLogSums(torch.autograd.Function):
 class _KernelLogSums(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
+        ctx: Any, z: Tensor, alive: Tensor, size: Tensor | None, features: Features, reduce: Reduce, steps: Passes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        living, total, num_living, num_nodes = _summed(z, alive, reduce, steps)
+        living, total, num_living, num_nodes = _summed(z, alive, size, reduce, steps)
         floor = features.floor(num_living)
         q, inverse, common = steps.balance(z, living, total, floor)
         ctx.save_for_backward(z, living, total, inverse, common)
@@ -176,10 +182,10 @@ class _KernelLogSums(torch.autograd.Function):
         return value, clamped, num_nodes
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         z, living, total, inverse, common = ctx.saved_tensors
         out = ctx.steps.pullback(z, inverse * grads[0], total, living * grads[0], ctx.reduce(common))
-        return out, None, None, None, None
+        return out, None, None, None, None, None
 
 
 class _KernelSums(torch.autograd.Function):
@@ -187,25 +193,28 @@ class _KernelSums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, alive: Tensor, features: Features, reduce: Reduce, steps: Passes
+        ctx: Any, z: Tensor, alive: Tensor, size: Tensor | None, features: Features, reduce: Reduce, steps: Passes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        living, total, num_living, num_nodes = _summed(z, alive, reduce, steps)
+        living, total, num_living, num_nodes = _summed(z, alive, size, reduce, steps)
         ctx.save_for_backward(z, living, total)
         ctx.reduce, ctx.steps = reduce, steps
         ctx.mark_non_differentiable(num_living, num_nodes)
         return steps.balance(z, living, total, features.floor(num_living)).q, num_living, num_nodes
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         z, living, total = ctx.saved_tensors
         weights = grads[0] * living
         common = ctx.reduce(ctx.steps.total(z, weights))
-        return ctx.steps.pullback(z, weights, total, living, common), None, None, None, None
+        return ctx.steps.pullback(z, weights, total, living, common), None, None, None, None, None
 
 
-def _summed(z: Tensor, alive: Tensor, reduce: Reduce, steps: Passes) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Which rows count; and over all ranks S, how many rows count, and how many there are."""
+def _summed(
+    z: Tensor, alive: Tensor, size: Tensor | None, reduce: Reduce, steps: Passes
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Which rows are living; and over all ranks S, how many are living, and how many there are."""
     living = alive.to(z.dtype if z.dtype == torch.float64 else torch.float32)
-    counts = torch.stack([living.sum(), torch.full_like(living[0], len(z))])
+    present = torch.full_like(living[0], len(z)) if size is None else size.to(living)
+    counts = torch.stack([living.sum(), present])
     message = reduce(torch.cat([steps.total(z, living), counts]))
     return living, message[:-2], message[-2], message[-1]

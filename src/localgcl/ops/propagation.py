@@ -24,16 +24,17 @@ def propagation(
     The transpose has the same weights on the reversed edges, so it is made here, from what the graph knows, without a sort:
     views of a graph (`Graph.keep_edges`) come at every step.
     """
-    bare = graph.neighbourhoods if self_loops > 0 else graph
+    bare = graph.neighbourhoods if self_loops > 0 else graph.csr
     incoming = _closed(*bare.transposed[:2], self_loops)
     degree = torch.segment_reduce(incoming[2], "sum", offsets=incoming[0], unsafe=True, initial=0)
     symmetric = normalisation == "symmetric"
     left = torch.where(degree > 0, degree.rsqrt() if symmetric else degree.reciprocal(), 0.0)
     right = left if symmetric else torch.ones_like(left)
-    matrix = SparseMatrix(_scaled(*incoming, left, right), symmetric=symmetric and bare.is_symmetric)
-    if not matrix.symmetric:
-        matrix.__dict__["transposed"] = SparseMatrix(_scaled(*_closed(bare.indptr, bare.indices, self_loops), right, left))
-    return matrix
+    matrix = _scaled(*incoming, left, right)
+    if symmetric and bare.is_symmetric:
+        return SparseMatrix(matrix, symmetric=True)
+    outgoing = _closed(bare.indptr, bare.indices, self_loops)
+    return SparseMatrix(matrix, transpose=SparseMatrix(_scaled(*outgoing, right, left)))
 
 
 def adjacency(graph: Graph) -> SparseMatrix:
@@ -42,11 +43,11 @@ def adjacency(graph: Graph) -> SparseMatrix:
     Ones are exact in every precision, so whoever wants means divides by |N(i)| afterwards, in the precision at hand.
     """
     bare, n = graph.neighbourhoods, graph.num_nodes
-    ones = torch.ones(bare.num_edges, device=bare.device)
-    matrix = SparseMatrix(csr_tensor(bare.indptr, bare.indices, ones, (n, n)), symmetric=bare.is_symmetric)
-    if not matrix.symmetric:
-        matrix.__dict__["transposed"] = SparseMatrix(csr_tensor(*bare.transposed[:2], ones, (n, n)))
-    return matrix
+    ones = torch.ones(bare.num_entries, device=bare.device)
+    matrix = csr_tensor(bare.indptr, bare.indices, ones, (n, n))
+    if bare.is_symmetric:
+        return SparseMatrix(matrix, symmetric=True)
+    return SparseMatrix(matrix, transpose=SparseMatrix(csr_tensor(*bare.transposed[:2], ones, (n, n))))
 
 
 def _closed(

@@ -13,10 +13,17 @@ from localgcl.graph.csr import csr_tensor
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A constant matrix in compressed sparse rows and, once asked for, its transpose."""
+    """A constant matrix in compressed sparse rows, and its transpose.
+
+    Args:
+        csr: The matrix, a sparse CSR tensor.
+        symmetric: Whether it is its own transpose.
+        transpose: The transpose, where it is known; else it is computed when it is first asked for.
+    """
 
     csr: Tensor
     symmetric: bool = False
+    transpose: "SparseMatrix | None" = None
 
     @property
     def shape(self) -> torch.Size:
@@ -24,8 +31,8 @@ class SparseMatrix:
 
     @cached_property
     def transposed(self) -> "SparseMatrix":
-        if self.symmetric:
-            return self
+        if self.symmetric or self.transpose is not None:
+            return self.transpose or self
         columns, counts = self.csr.col_indices(), self.csr.crow_indices().diff()
         rows = torch.arange(self.shape[0], device=columns.device).repeat_interleave(counts, output_size=columns.numel())
         indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=columns.device)
@@ -33,11 +40,10 @@ class SparseMatrix:
         return self._reversed(indptr, rows[self._order], self.csr.values())
 
     def with_values(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
-        """Other values in the same places, as dropout makes at each step: places are not sorted again for the transpose."""
+        """Other values in the same places, as dropout makes at each step. Nothing is sorted again for the transpose."""
         csr, turned = self.csr, self.transposed.csr
-        other = SparseMatrix(csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1])))
-        other.__dict__["transposed"] = self._reversed(turned.crow_indices(), turned.col_indices(), values)
-        return other
+        changed = csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1]))
+        return SparseMatrix(changed, transpose=self._reversed(turned.crow_indices(), turned.col_indices(), values))
 
     @cached_property
     def _order(self) -> Int[Tensor, " m"]:

@@ -8,7 +8,7 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.prepare import column_statistics, prepare
-from localgcl.methods import Batch
+from localgcl.ops.negatives import Reduce
 from localgcl.system.devices import choose_device
 from localgcl.system.provenance import describe
 from localgcl.system.threads import reproducible
@@ -26,6 +26,7 @@ def fit(
     source: dict[str, Any] | None = None,
     resume: bool = False,
     warm_start: str | os.PathLike[str] | None = None,
+    reduce: Reduce | None = None,
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
 ) -> Model:
@@ -38,6 +39,7 @@ def fit(
         source: How to find the graph again, kept in the run folder.
         resume: Go on with the run in `folder`; its own configuration is the one that counts. A finished run stays as it is.
         warm_start: A run folder whose weights to start from.
+        reduce: Sums a vector over ranks, where several of them train one model (see `Method.batches`).
         callbacks: Called with each logged row.
         progress_bar: Show one on stderr.
     """
@@ -59,22 +61,25 @@ def fit(
         if folder is not None and run is None:
             run = RunFolder.create(folder, config, source or {}, describe())
         model.method.to(device)
-        batch = model.method.prepare(prepared.to(device))
+        prepared = prepared.to(device)
         try:
             if model.method.trained:
                 model.history = train(
                     model.method,
-                    batch,
+                    prepared,
                     config.training,
+                    reduce=reduce,
                     run=run,
                     resume=resume,
                     callbacks=callbacks,
                     progress_bar=progress_bar,
                 )
-            _finish(model, batch, run)
+            else:
+                model.method.refresh_statistics(model.method.prepare(prepared))
+            _finish(model, run)
         except Interrupted as interrupt:
             model.history = interrupt.rows
-            _finish(model, batch, run)
+            _finish(model, run)
             raise
         if run is not None:
             remove_checkpoints(run.path)
@@ -86,8 +91,7 @@ def _finished(run: RunFolder) -> Model | None:
     return Model.load(run) if run.weights.exists() and not has_checkpoint(run.path) else None
 
 
-def _finish(model: Model, batch: Batch, run: RunFolder | None) -> None:
-    model.method.settle(batch)
+def _finish(model: Model, run: RunFolder | None) -> None:
     model.method.eval()
     model.step = int(model.history[-1]["step"]) + 1 if model.history else 0
     if run is not None:

@@ -12,7 +12,9 @@ import torch
 from tqdm import tqdm
 
 from localgcl.config import LocalGCLWarning, TrainingOptions
+from localgcl.graph import Graph
 from localgcl.methods import Batch, Method
+from localgcl.ops.negatives import Reduce
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
 from localgcl.training.run import RunFolder
@@ -32,32 +34,36 @@ class Interrupted(KeyboardInterrupt):
 
 def train(
     method: Method,
-    batch: Batch,
+    graph: Graph,
     training: TrainingOptions,
     *,
+    reduce: Reduce | None = None,
     run: RunFolder | None = None,
     resume: bool = False,
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
 ) -> list[dict[str, Any]]:
-    """Fits `method` to what it prepared of a graph, both on one device, and returns the logged rows.
+    """Fits `method` to the batches it makes of a prepared graph, both on one device, and returns the logged rows.
 
     With a run folder, metrics are written as they come and checkpoints every `checkpoint_every` steps; `resume` goes on
-    from the newest one. Raises Interrupted on Ctrl-C, after writing a checkpoint.
+    from the newest one. `reduce` sums a vector over ranks (see `Method.batches`). Raises Interrupted on Ctrl-C, after
+    writing a checkpoint.
     """
-    optimiser = make_optimiser(method, training, batch)
-    generator = torch.Generator(batch.graph.device).manual_seed(training.seed)
+    optimiser = make_optimiser(method, training, graph)
+    generator = torch.Generator(graph.device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
         progress = load_checkpoint(run.path, method, optimiser, generator) or progress
     rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
-    optimisation = make_step(method, training, batch, optimiser, generator)
+    optimisation = make_step(method, training, graph, optimiser, generator)
+    batches = method.batches(graph, first=progress.step, reduce=reduce)
+    batch: Batch | None = None
     started = time.perf_counter() - progress.seconds
     method.train()
     bar = tqdm(total=training.steps, initial=progress.step, unit="step", leave=False, disable=None if progress_bar else True)
     with _Interrupts() as interrupts, bar:
-        for step in range(progress.step, training.steps):
-            terms = optimisation.loss()
+        for step, batch in zip(range(progress.step, training.steps), batches, strict=False):
+            terms = optimisation.loss(batch)
             if training.patience > 0 or training.keep == "best":
                 _remember(terms["loss"], method, progress, training)
             optimisation.update(learning_rate(step, training))
@@ -89,9 +95,11 @@ def train(
             if interrupts.asked:
                 if progress.best:
                     method.load_state_dict(progress.best)
+                method.refresh_statistics(batch)
                 raise Interrupted(f"stopped after step {progress.step} of {training.steps}", rows)
     if run is not None:
         run.write_metrics(rows)
+    method.refresh_statistics(batch or next(batches))
     return rows
 
 

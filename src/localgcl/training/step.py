@@ -8,6 +8,7 @@ step does the same operations on the same tensors (`Method.static`), and setting
 import torch
 
 from localgcl.config import TrainingOptions
+from localgcl.graph import Graph
 from localgcl.methods import Batch, Method, Terms
 
 # Steps taken one kernel at a time before recording: kernels are compiled and buffers made in them.
@@ -16,7 +17,7 @@ _EAGER = 3
 _SMALL = 2**15
 
 
-def make_optimiser(method: Method, training: TrainingOptions, batch: Batch) -> torch.optim.Optimizer:
+def make_optimiser(method: Method, training: TrainingOptions, graph: Graph) -> torch.optim.Optimizer:
     """Adam or AdamW over the parameters that are trained; able to be recorded where the step will be."""
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
     trained = [parameter for parameter in method.parameters() if parameter.requires_grad]
@@ -24,22 +25,22 @@ def make_optimiser(method: Method, training: TrainingOptions, batch: Batch) -> t
         trained,
         lr=training.learning_rate,
         weight_decay=training.weight_decay,
-        capturable=recordable(method, training, batch),
+        capturable=recordable(method, training, graph),
     )
     return optimiser
 
 
 def make_step(
-    method: Method, training: TrainingOptions, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator
+    method: Method, training: TrainingOptions, graph: Graph, optimiser: torch.optim.Optimizer, generator: torch.Generator
 ) -> "EagerStep | RecordedStep":
     """Recorded where that is possible and pays, else one kernel after the other."""
-    kind = RecordedStep if recordable(method, training, batch) else EagerStep
-    return kind(method, batch, optimiser, generator)
+    kind = RecordedStep if recordable(method, training, graph) else EagerStep
+    return kind(method, optimiser, generator)
 
 
-def recordable(method: Method, training: TrainingOptions, batch: Batch) -> bool:
+def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
     """Whether every step repeats the one before, on a GPU, on a graph so small that launches dominate."""
-    small = batch.graph.device.type == "cuda" and batch.graph.num_nodes <= _SMALL
+    small = graph.device.type == "cuda" and graph.num_nodes <= _SMALL
     same = training.schedule == "constant" and training.warmup == 0 and training.keep == "last"
     return method.static and small and same and training.steps > 2 * _EAGER
 
@@ -47,11 +48,11 @@ def recordable(method: Method, training: TrainingOptions, batch: Batch) -> bool:
 class EagerStep:
     """Kernel by kernel: `loss` gives the terms, `update` does the rest."""
 
-    def __init__(self, method: Method, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
-        self.method, self.batch, self.optimiser, self.generator = method, batch, optimiser, generator
+    def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
+        self.method, self.optimiser, self.generator = method, optimiser, generator
 
-    def loss(self) -> Terms:
-        self.terms = self.method.loss(self.batch, self.generator)
+    def loss(self, batch: Batch) -> Terms:
+        self.terms = self.method.loss(batch, self.generator)
         return self.terms
 
     def update(self, learning_rate: float) -> None:
@@ -67,19 +68,22 @@ class EagerStep:
 class RecordedStep:
     """The first steps kernel by kernel, then all at once; `loss` does all of a step."""
 
-    def __init__(self, method: Method, batch: Batch, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
-        self.eager = EagerStep(method, batch, optimiser, generator)
+    def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
+        self.eager = EagerStep(method, optimiser, generator)
         self.learning_rate = optimiser.param_groups[0]["lr"]
         self.taken, self.stream = 0, torch.cuda.Stream()
         self.graph: torch.cuda.CUDAGraph | None = None
+        self.batch: Batch | None = None
 
-    def loss(self) -> Terms:
+    def loss(self, batch: Batch) -> Terms:
+        assert self.batch in (None, batch), "a recorded step has one batch"
+        self.batch = batch
         self.taken += 1
         if self.taken <= _EAGER:
             # On a stream of its own, as recording will be, so that what libraries set up per stream is there by then.
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
-                self._whole()
+                self._whole(batch)
             torch.cuda.current_stream().wait_stream(self.stream)
             return self.eager.terms
         if self.graph is None:
@@ -87,7 +91,7 @@ class RecordedStep:
             self.graph = torch.cuda.CUDAGraph()
             self.graph.register_generator_state(self.eager.generator)
             with torch.cuda.graph(self.graph, stream=self.stream):
-                self._whole()
+                self._whole(batch)
             # To record, torch resets the generator's counter on that stream. On a busy GPU it may come late, after a replay
             # on this stream has set the counter, and the replay would draw the first step's random numbers again.
             torch.cuda.current_stream().wait_stream(self.stream)
@@ -97,6 +101,6 @@ class RecordedStep:
     def update(self, learning_rate: float) -> None:
         assert learning_rate == self.learning_rate, "a recorded step has one learning rate"
 
-    def _whole(self) -> None:
-        self.eager.loss()
+    def _whole(self, batch: Batch) -> None:
+        self.eager.loss(batch)
         self.eager.update(self.learning_rate)
