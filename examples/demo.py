@@ -9,11 +9,6 @@ class on the embeddings, on those of the untrained encoder, and on the raw pixel
 from pathlib import Path
 
 import localgcl as lg
-from localgcl.datasets import few_label_splits
-from localgcl.experiments.compare import untrained
-from localgcl.methods import configure
-from localgcl.recipes import settings_for
-from localgcl.training import fit
 
 
 def free_folder() -> Path:
@@ -23,22 +18,15 @@ def free_folder() -> Path:
 
 
 def main() -> None:
-    graph = lg.load("digits")
-    chosen = settings_for("local-gcl", graph)
-    config = configure("local-gcl", chosen.values)
-    folder = free_folder()
-    print(graph)
-    print("This graph is built from the features themselves (7 nearest images), so it shows the tool, not what edges add.")
-    print(chosen.explain())
-    model = fit(graph, config, folder=folder, source={"dataset": "digits"}, progress_bar=True)
-    print(f"trained {model.step} steps in {model.history[-1]['seconds']:.0f} s; run folder: {folder}")
-
-    splits = few_label_splits(graph, per_class=3, num=20)
+    graph, folder = lg.load("digits"), free_folder()
+    print("The digits graph links each image with its 7 nearest ones, so it shows the tool, not what edges add to features.")
+    model = lg.train("digits", folder, say=print, progress_bar=True)
     rows = {
-        "Local-GCL": model.embed(graph),
-        "random-init": fit(graph, untrained(config)).embed(graph),
+        "Local-GCL": model.transform(graph),
+        "random-init": lg.Embedder("random-init").fit_transform(graph),
         "raw-features": graph.x,
     }
+    splits = lg.few_label_splits(graph, per_class=3, num=20)
     print("Linear probe, 3 labels a class, accuracy in % over 20 splits:")
     for name, z in rows.items():
         scores = lg.evaluate(z, graph, splits)

@@ -95,7 +95,7 @@ def test_fractions_are_not_integers(group: type[Any], field: "dataclasses.Field[
 
 @options(str)
 def test_numbers_are_not_text(group: type[Any], field: "dataclasses.Field[Any]") -> None:
-    refused(group, field, 0, "must be of type str, for example 'auto'")
+    refused(group, field, 0, ", ".join(choices(field)) or "must be of type str, for example 'auto'")
 
 
 @options(float)

@@ -8,16 +8,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from localgcl._version import __version__ as __version__
+from localgcl.system.threads import set_thread_defaults
 
 if TYPE_CHECKING:
     from localgcl import losses as losses
     from localgcl.config import LocalGCLWarning as LocalGCLWarning
+    from localgcl.datasets import few_label_splits as few_label_splits
     from localgcl.datasets import load as load
     from localgcl.datasets import random_splits as random_splits
     from localgcl.datasets import read_graph as read_graph
     from localgcl.datasets import sbm as sbm
     from localgcl.estimator import Embedder as Embedder
     from localgcl.estimator import LocalGCL as LocalGCL
+    from localgcl.estimator import train as train
     from localgcl.evaluation import evaluate as evaluate
     from localgcl.graph import Graph as Graph
     from localgcl.graph import Split as Split
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from localgcl.io.convert import to_pyg as to_pyg
     from localgcl.io.export import write_embeddings as write_embeddings
     from localgcl.nn import features as features
+
+set_thread_defaults()  # before torch is loaded, because its threads read their settings then
 
 _HOME = {
     # a graph
@@ -34,11 +39,13 @@ _HOME = {
     "to_pyg": "localgcl.io.convert",
     "sbm": "localgcl.datasets",
     "random_splits": "localgcl.datasets",
+    "few_label_splits": "localgcl.datasets",
     "Graph": "localgcl.graph",
     "Split": "localgcl.graph",
     # its embeddings
     "LocalGCL": "localgcl.estimator",
     "Embedder": "localgcl.estimator",
+    "train": "localgcl.estimator",
     "write_embeddings": "localgcl.io.export",
     # how good they are
     "evaluate": "localgcl.evaluation",

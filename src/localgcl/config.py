@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 
 class LocalGCLWarning(UserWarning):
-    """Something the user should know of: a default that was chosen, or a sign that results may mislead."""
+    """Something the user should know: a default that was chosen, or a sign that results may mislead."""
 
 
 Activation = Literal["relu", "prelu", "rrelu", "elu"]
@@ -57,13 +57,13 @@ class Checked:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = plain(getattr(self, field.name))
             check(field, value)
-            # 1 is as good as 1.0 to give, but what is kept has the type that is declared.
+            # An integer is accepted where a float is declared, and stored as a float.
             object.__setattr__(self, field.name, float(value) if field.type is float else value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Preparation(Checked):
-    """How the graph enters: choices that move accuracy, so they are stated here and never hidden in a loader."""
+    """What is done to the graph before training. These choices change accuracy, so they are options, not part of a loader."""
 
     scaling: Scaling = option("raw", "node features: as they are, 0/1, rows of unit L1 or L2 norm, or standardised columns")
     symmetrise: bool = option(True, "add the reverse of every edge")
@@ -89,21 +89,21 @@ class EncoderOptions(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class TrainingOptions(Checked):
-    """The loop that fits it."""
+    """The training loop."""
 
     steps: int = option(50, "number of training steps", low=0)
-    optimiser: Literal["adam", "adamw"] = option("adam", "adamw shrinks weights beside the gradient, not through it")
-    learning_rate: float = option(5e-4, "learning rate, the highest where a schedule changes it", above=0)
-    schedule: Literal["constant", "cosine"] = option("constant", "learning rate after warm-up: as it is, or down to 0")
+    optimiser: Literal["adam", "adamw"] = option("adam", "adamw decays weights directly, not through the gradient")
+    learning_rate: float = option(5e-4, "learning rate; the highest one where a schedule changes it", above=0)
+    schedule: Literal["constant", "cosine"] = option("constant", "learning rate after warm-up: constant, or cosine decay to 0")
     warmup: int = option(0, "steps over which the learning rate rises from 0", low=0)
     weight_decay: float = option(0.0, "L2 penalty on all weights (adam), or their decay (adamw)", low=0)
-    keep: Literal["last", "best"] = option("last", "weights to keep: the last, or those that gave the lowest loss")
+    keep: Literal["last", "best"] = option("last", "weights to keep: those of the last step, or of the lowest loss")
     seed: int = option(0, "seed of initial weights and random features", low=0, high=2**63 - 1)
     device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
     deterministic: bool = option(False, "bit-identical CPU runs at the recorded number of threads")
-    tf32: bool = option(True, "on a GPU, let matrix products round to 11 bits, as TF32 does; far below the loss's own noise")
+    tf32: bool = option(True, "on a GPU, use TF32 for matrix products")
     threads: int = option(0, "CPU threads; 0 leaves torch's choice", low=0)
-    patience: int = option(0, "stop when the loss has not improved for so many steps; 0 trains all steps", low=0)
+    patience: int = option(0, "stop after this many steps without a lower loss; 0 trains all steps", low=0)
     log_every: int = option(1, "steps between rows of metrics.csv", low=1)
     checkpoint_every: int = option(10, "steps between checkpoints in the run folder; 0 for none", low=0)
     tensorboard: bool = option(False, "also write TensorBoard events into the run folder")
@@ -111,7 +111,7 @@ class TrainingOptions(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Everything that determines a run but the graph itself."""
+    """Everything that determines a run, except the graph."""
 
     method: str
     preparation: Preparation
@@ -146,7 +146,7 @@ class Config:
 
 
 def plain(value: Any) -> Any:
-    """Python's own number for a numpy scalar, which is what a scikit-learn parameter grid hands over."""
+    """A numpy scalar as a Python number: scikit-learn's parameter grids hold numpy scalars."""
     if isinstance(value, numbers.Number) and hasattr(value, "item"):
         return value.item()
     return value
@@ -183,15 +183,18 @@ def _check_value(field: "dataclasses.Field[Any]", name: str, accepted: tuple[typ
     )
     if not fits:
         wanted = " or ".join(part.__name__ for part in accepted)
-        raise ValueError(f"{name} is {value!r}; it must be of type {wanted}, for example {field.default!r}")
+        raise ValueError(f"{name} is {value!r}; it must be of type {wanted}{_example(field)}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high, above = (field.metadata.get(key, default) for key, default in _NO_RANGE)
         if not (low <= value <= high and above < value < math.inf):
             bounds = ["finite"] * (value == math.inf) + [f"at least {low:g}"] * (low > -math.inf)
             bounds += [f"above {above:g}"] * (above > -math.inf) + [f"at most {high:g}"] * (high < math.inf)
-            raise ValueError(
-                f"{name} is {value!r}; it must be {' and '.join(bounds) or 'finite'}, for example {field.default!r}"
-            )
+            raise ValueError(f"{name} is {value!r}; it must be {' and '.join(bounds) or 'finite'}{_example(field)}")
+
+
+def _example(field: "dataclasses.Field[Any]") -> str:
+    """The default, as a value that works; nothing where an option has none."""
+    return "" if field.default in (None, "") else f", for example {field.default!r}"
 
 
 _NO_RANGE = (("low", -math.inf), ("high", math.inf), ("above", -math.inf))

@@ -1,21 +1,28 @@
-"""scikit-learn estimators: fit on a graph, transform any graph with the same feature columns."""
+"""scikit-learn estimators: fit on a graph, transform any graph with the same feature columns. `train` keeps a run."""
 
 import logging
 import os
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from localgcl.config import Config, Scaling
+from localgcl.datasets.source import Source
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
-from localgcl.losses.local import Negatives, Positives
-from localgcl.methods import configure, find_method
-from localgcl.recipes import recipe, settings_for
-from localgcl.training import Callback, Model, fit
+from localgcl.losses.local import Positives
+from localgcl.methods.settings import choose_settings
+from localgcl.ops.costs import explain
+from localgcl.recipes import read_recipe
+from localgcl.recipes import recipe as find_recipe
+from localgcl.system.devices import choose_device
+from localgcl.system.files import replacing
+from localgcl.training import Callback, Model, RunFolder, fit
 
 _LOG = logging.getLogger("localgcl")
 Array = NDArray[Any]
@@ -34,9 +41,9 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
     def _config(self, graph: Graph) -> Config:
         method, asked = self._asked()
         given = {name: value for name, value in asked.items() if value is not None}
-        chosen = settings_for(method, graph, own=find_method(method).defaults)
-        _LOG.info(chosen.explain(given))
-        return configure(method, {**chosen.values, **given})
+        chosen = choose_settings(method, graph, given=given)
+        _LOG.info(chosen.explain())
+        return chosen.config
 
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used."""
@@ -65,7 +72,11 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
     @classmethod
     def load(cls: type[Estimator], path: str | os.PathLike[str], device: str = "cpu") -> Estimator:
         """The fitted estimator of a run folder, whether `save` or `localgcl train` wrote it."""
-        model = Model.load(path, device)
+        return cls.of(Model.load(path, device))
+
+    @classmethod
+    def of(cls: type[Estimator], model: Model) -> Estimator:
+        """The fitted estimator of a trained model."""
         estimator = cls._of(model.config)
         estimator.model_ = model
         estimator.n_features_in_ = model.num_inputs
@@ -86,7 +97,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
 class LocalGCL(_GraphTransformer):
     """Node embeddings by Localized Graph Contrastive Learning: neighbours attract, all nodes repel. No labels are used.
 
-    Settings left at None are chosen from the graph at `fit` (see `localgcl.recipes.settings_for`); the logger "localgcl"
+    Settings left at None are chosen from the graph at `fit` (see `localgcl.methods.settings`); the logger "localgcl"
     says why, and `model_.config` holds all of them. `LocalGCL.from_recipe("cora")` gives the settings of a benchmark.
 
     Args:
@@ -131,7 +142,7 @@ class LocalGCL(_GraphTransformer):
         batch_norm: bool | None = None,
         self_loops: float | None = None,
         positives: Positives | None = None,
-        negatives: Negatives | None = None,
+        negatives: str | None = None,
         num_features: int | None = None,
         include_self: bool | None = None,
         scaling: Scaling | None = None,
@@ -170,7 +181,7 @@ class LocalGCL(_GraphTransformer):
     @classmethod
     def from_recipe(cls, dataset: str, **changes: Any) -> "LocalGCL":
         """The settings of `localgcl train DATASET`, with `changes`."""
-        settings = recipe("local-gcl", dataset)
+        settings = find_recipe("local-gcl", dataset)
         if settings is None:
             raise ValueError(f"there is no recipe for {dataset!r}; leave settings out to have them chosen from the graph")
         return cls(**{**settings, **changes})
@@ -224,3 +235,93 @@ class Embedder(_GraphTransformer):
     def _of(cls, config: Config) -> "Embedder":
         settings = config.flat()
         return cls(config.method, random_state=settings.pop("seed"), **settings)
+
+
+def train(
+    graph: Any = None,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    method: str | None = None,
+    recipe: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    warm_start: str | os.PathLike[str] | None = None,
+    callbacks: tuple[Callback, ...] = (),
+    say: Callable[[str], None] = lambda _: None,
+    progress_bar: bool = False,
+    **settings: Any,
+) -> Embedder:
+    """Trains into a run folder, as `localgcl train` does: settings, metrics, weights, and the embeddings of all nodes.
+
+    Args:
+        graph: The name of a data set, a `Source` (your own files), a `Graph`, or anything that `as_graph` takes. May be left
+            out to resume a run that knows its graph.
+        out: The run folder; it must be new or empty unless `resume`. By default runs/NAME.
+        method: A name of `localgcl methods`; by default local-gcl.
+        recipe: A recipe file, such as `localgcl tune` writes, instead of the data set's own recipe.
+        resume: Go on with the run in `out`; method and settings are that run's, and those given again must be the same.
+        warm_start: A run folder whose weights to start from.
+        callbacks: Called with each logged row.
+        say: Takes each line about what is done, for example `print`.
+        progress_bar: Show one on stderr.
+        **settings: Options of the method and the shared ones, by name. Those not given come from the recipe, or are chosen
+            from the graph's statistics.
+
+    Returns:
+        The fitted estimator: `transform` embeds any graph with the same feature columns.
+
+    Example:
+        >>> import tempfile, localgcl as lg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model = lg.train("digits", f"{folder}/run", dim=16, steps=2)
+        ...     lg.Embedder.load(f"{folder}/run").transform(lg.load("digits")).shape
+        (1797, 16)
+    """
+    source = Source(graph) if isinstance(graph, str) else graph
+    if source is None and resume and out is not None:
+        source = Source(**RunFolder.open(out).source)
+    if source is None:
+        raise ValueError("there is no graph to train on; name a data set, give files or a graph, or resume a run with out=")
+    if not isinstance(source, Source):
+        source = as_graph(source)
+    known = source.to_dict() if isinstance(source, Source) else {}
+    out = out or f"runs/{source.name}"
+    if resume:  # checked before the graph is read
+        asked = {**(read_recipe(recipe, source.name) if recipe else {}), **settings}
+        RunFolder.open(out).check_same({**known, **asked, **({"method": method} if method else {})})
+    loaded = source.read() if isinstance(source, Source) else source
+    if resume:
+        config = RunFolder.open(out).config
+    else:
+        dataset = source.dataset if isinstance(source, Source) else None
+        chosen = choose_settings(method or "local-gcl", loaded, dataset=dataset, recipe_file=recipe, given=settings)
+        config = chosen.config
+        for line in (repr(loaded), chosen.explain(), *_form_of_negatives(config, loaded)):
+            say(line)
+    model = fit(
+        loaded,
+        config,
+        folder=out,
+        source=known,
+        resume=resume,
+        warm_start=warm_start,
+        callbacks=callbacks,
+        progress_bar=progress_bar,
+    )
+    embeddings = model.embed(loaded).numpy()
+    with replacing(RunFolder.open(out).embeddings) as temporary, temporary.open("wb") as file:
+        np.save(file, embeddings)
+    if model.history:
+        last = model.history[-1]
+        say(f"{config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
+    say(f"{embeddings.shape[0]:,} embeddings of {embeddings.shape[1]} numbers in {out}")
+    if loaded.y is not None and known:
+        say(f"next: localgcl evaluate {out}")
+    return Embedder.of(model)
+
+
+def _form_of_negatives(config: Config, graph: Graph) -> list[str]:
+    """What negatives="auto" takes and what it costs, for methods that have the choice."""
+    if getattr(config.options, "negatives", None) != "auto":
+        return []
+    sizes = graph.num_nodes, config.encoder.dim, config.options.num_features
+    return [explain(*sizes, config.options.temperature, choose_device(config.training.device))]

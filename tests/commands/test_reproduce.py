@@ -9,8 +9,8 @@ import pytest
 from localgcl.commands import main
 from localgcl.commands import reproduce as command
 from localgcl.evaluation import evaluate
-from localgcl.experiments.reproduce import cells, experiments, plots, running
-from localgcl.experiments.reproduce.experiments import Experiment, Line
+from localgcl.experiments.reproduce import cells, lines, plots, running
+from localgcl.experiments.reproduce.lines import Experiment, Line
 from localgcl.experiments.reproduce.store import Store
 from localgcl.experiments.reproduce.studies import STUDIES
 from localgcl.experiments.reproduce.table import Table
@@ -26,8 +26,8 @@ TABLE = Experiment(
 
 
 def curve(axis: str, option: str, values: tuple[int, ...], **changes: Any) -> Experiment:
-    lines = tuple(Line("local-gcl", "local-gcl", {option: value}, seeds=1, value=value) for value in values)
-    return Experiment(f"Small curve of {axis}", "Read me.", lines, ("cora",), layout="curve", axis=axis, **changes)
+    points = tuple(Line("local-gcl", "local-gcl", {option: value}, seeds=1, value=value) for value in values)
+    return Experiment(f"Small curve of {axis}", "Read me.", points, ("cora",), layout="curve", axis=axis, **changes)
 
 
 SMALL = {
@@ -46,7 +46,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "EXPERIMENTS", SMALL)
     monkeypatch.setattr(command, "GROUPS", {"small-both": ("small-d", "small-D")})
     known = {"local-gcl": {**TINY, "num_features": 64}, "dgi": {"dim": 8, "steps": 2}}
-    monkeypatch.setattr(experiments, "recipe", lambda method, _: known.get(method))
+    monkeypatch.setattr(lines, "recipe", lambda method, _: known.get(method))
     monkeypatch.setattr(cells, "_graph", graph)
     monkeypatch.setattr(running, "check_committed", lambda: None)
 
@@ -83,8 +83,9 @@ def test_from_nothing_to_tables_and_files(tmp_path: Path, capsys: pytest.Capture
     assert {path.name for path in out.iterdir()} == {*files, "results.csv", "ledger.csv"}
     assert f"written, as .md and .tex: {out / 'small-table'}, " in printed
     page = (out / "small-table.md").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
-    assert page.startswith("## Small table\n\n| method | cora | photo |\n")
-    assert "(2)** [84.5 ± 0.4]" in page or "(2) [84.5 ± 0.4]" in page
+    assert page.startswith("## Small table\n\n| method | seeds | cora | photo |\n")
+    assert " [84.5 ± 0.4]" in page
+    assert "Source: 8 results; evaluator linear; " in page
     assert r"\label{small-table}" in (out / "small-table.tex").read_text(encoding="utf-8")
     assert len(Store(out).rows()) == 8
 
@@ -104,7 +105,7 @@ def test_showing_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert reproduce("small-table", "--show", "--out", tmp_path, device="cuda") == 0
     printed = capsys.readouterr().out
     assert "not run [84.5 ± 0.4]" in printed
-    assert "Nothing has been run yet." in printed
+    assert "Source: nothing has been run yet." in printed
     assert "not complete: local-gcl: not run on cora, photo\n" in printed
     assert not (tmp_path / "results.csv").exists()
     assert (tmp_path / "small-table.md").exists()
@@ -174,6 +175,7 @@ def test_failures_are_told_at_the_end_and_change_the_exit_code(
         (["small-table", "--jobs", "0"], "jobs is 0; it must be at least 1"),
         (["small-table", "--seeds", "0"], "seeds is 0; it must be at least 1"),
         (["theorem-error", "--show"], "theorem-error.json is not there; run the study first, without --show"),
+        (["small-table", "--minutes", "-1"], "minutes is -1.0; it must be at least 0"),
         (["table-memory"], "memory is counted and capped by the allocator of a GPU"),
     ],
 )
@@ -191,9 +193,9 @@ def test_slips_are_one_line_and_leave_nothing(
 def test_without_a_name_everything_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce() == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*SMALL, "small-both", *STUDIES, "page"]
-    assert listed[0] == f"{'small-table':22} Small table"
-    assert listed[len(SMALL)] == f"{'small-both':22} All of small-d, small-D"
+    assert [line.split()[0] for line in listed] == [*SMALL, "small-both", *STUDIES]
+    assert listed[0] == f"{'small-table':21} Small table"  # as wide as the longest name, table-hyperparameters
+    assert listed[len(SMALL)] == f"{'small-both':21} All of small-d, small-D"
 
 
 def test_a_study_is_measured_then_shown(
@@ -218,3 +220,15 @@ def test_a_study_is_measured_then_shown(
     assert capsys.readouterr().out == first
     assert {path.name for path in tmp_path.iterdir()} == {f"mine{suffix}" for suffix in (".json", ".md", ".tex", ".svg")}
     assert (tmp_path / "mine.svg").read_text() == "2 points"
+
+
+def test_nothing_is_written_outside_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for name in ("docs", "results"):
+        (elsewhere / name).mkdir(parents=True)
+    (elsewhere / "README.md").write_text("mine")
+    monkeypatch.chdir(elsewhere)
+    assert reproduce("small-table", "--out", tmp_path / "out", "--graphs", "cora", "--seeds", "1") == 0
+    assert {path.name for path in elsewhere.rglob("*")} == {"docs", "results", "README.md"}
+    assert reproduce("page") == 1  # is no experiment
+    assert (elsewhere / "README.md").read_text() == "mine"

@@ -33,14 +33,22 @@ def test_names_are_the_keys_of_the_catalogue() -> None:
     [("Cora", "cora"), ("CiteSeer", "citeseer"), ("amazon-photo", "photo"), ("Coauthor_CS", "cs"), ("ogbn-arxiv", "arxiv")],
 )
 def test_spellings(spelling: str, name: str) -> None:
-    assert resolve(spelling) == name
+    assert resolve(spelling, names()) == name
+
+
+def test_a_name_that_is_known_as_it_stands_is_taken_as_it_stands() -> None:
+    assert resolve("My_Graph", {"My_Graph", "my-graph"}) == "My_Graph"
+    assert resolve("film", {"film", "actor"}) == "film"  # not the alias of actor
+    assert resolve("My_Graph", {"my-graph"}) == "my-graph"
+    with pytest.raises(ValueError, match="unknown dataset 'film'"):
+        resolve("film", {"my-graph"})  # an alias of what is not known
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"unknown dataset 'coar'; did you mean 'cora'\?"):
-        resolve("coar")
+        resolve("coar", names())
     with pytest.raises(ValueError, match=r"did you mean 'amazon-computers'\?"):
-        resolve("amazon-computer")
+        resolve("amazon-computer", names())
 
 
 def test_a_name_like_no_other_is_answered_with_all() -> None:

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.datasets import CATALOGUE, load, names
-from localgcl.datasets.loading import raw_files
+from localgcl.datasets import CATALOGUE, READERS, load, names
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
 from localgcl.graph.prepare import structural_features
@@ -38,7 +37,7 @@ def loaded(graphs_root: Path) -> Callable[[str], Graph]:
 
 def linked(graphs_root: Path, folder: Path, name: str) -> Path:
     """A folder of links to the raw files of one graph: PyG and some tests write beside them."""
-    for file in raw_files(name):
+    for file in READERS[name].files:
         for source in (graphs_root / file.path).parent.iterdir():
             target = (folder / file.path).parent / source.name
             target.parent.mkdir(parents=True, exist_ok=True)

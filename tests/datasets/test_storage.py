@@ -1,6 +1,7 @@
 """Raw files: found, downloaded, verified; nothing half-written, nothing unverified kept."""
 
 import contextlib
+import dataclasses
 import gzip
 import http.server
 import os
@@ -11,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcl.datasets import load, loading, names, storage
-from localgcl.datasets.loading import raw_files
+from localgcl.datasets import READERS, load, names, storage
 from localgcl.datasets.storage import MissingRawFileError, RawFile, cache_root, obtain, verify
 
 HELLO = b"hello\n"
@@ -128,28 +128,59 @@ def test_a_failed_write_leaves_nothing(hello: RawFile, server: Server, tmp_path:
 
 
 def test_checksum_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RawFile("f", "")
     for checksum in (f"sha256:{HELLO_SHA256}", f"git:{HELLO_GIT}", "any"):
         monkeypatch.setattr(
             storage, "_checksums", lambda checksum=checksum: {"f": ["git:0", checksum] if ":" in checksum else ["any"]}
         )
-        verify("f", HELLO, "f", "fix it")
+        verify(file, HELLO, "f", "fix it")
     monkeypatch.setattr(storage, "_checksums", lambda: {"f": [f"git:{HELLO_GIT}", f"rows:{HELLO_SHA256}"]})
     with pytest.raises(ValueError, match=r"f has sha256 .* but git:ce01\w+ or rows:\w+ is expected; fix it"):
-        verify("f", HELLO + b" ", "f", "fix it")
+        verify(file, HELLO + b" ", "f", "fix it")
+
+
+def test_a_file_may_bring_its_own_checksums(hello: RawFile, server: Server, tmp_path: Path) -> None:
+    server.bodies["/own.txt"] = HELLO
+    own = RawFile("Own/own.txt", f"{server.url}/own.txt", checksums=("git:0", f"sha256:{HELLO_SHA256}"))
+    assert obtain([own], tmp_path, download=True) == {"own.txt": HELLO}
+    changed = dataclasses.replace(own, checksums=("sha256:0",))
+    with pytest.raises(ValueError, match=r"own\.txt has sha256 5891\w+ .*, but sha256:0 is expected"):
+        obtain([changed], tmp_path, download=True)
+    listed = dataclasses.replace(hello, url=own.url, checksums=("sha256:0",))  # its own win over the table's
+    with pytest.raises(ValueError, match="but sha256:0 is expected"):
+        obtain([listed], tmp_path, download=True)
+    assert obtain([dataclasses.replace(own, checksums=("any",))], tmp_path, download=False) == {"own.txt": HELLO}
+
+
+@pytest.mark.parametrize(
+    ("checksums", "message"),
+    [
+        ((), r"no checksum is known for Own/own\.txt, so it is not read; .*checksums=\(\"sha256"),
+        ((HELLO_SHA256,), "checksum '5891.*' of Own/own.txt is of no known form; write sha256:"),
+    ],
+)
+def test_a_file_without_a_checksum_is_refused_before_it_is_downloaded(
+    checksums: tuple[str, ...], message: str, server: Server, tmp_path: Path
+) -> None:
+    server.bodies["/own.txt"] = HELLO
+    with pytest.raises(ValueError, match=message):
+        obtain([RawFile("Own/own.txt", f"{server.url}/own.txt", checksums=checksums)], tmp_path, download=True)
+    assert server.requests == []
+    assert files_under(tmp_path) == []
 
 
 def test_tables_may_be_reordered_and_compressed_again_but_not_changed(graphs_root: Path) -> None:
-    path = "ogbn_arxiv/split/time/valid.csv.gz"
-    lines = gzip.decompress((graphs_root / path).read_bytes()).splitlines()
-    verify(path, gzip.compress(b"\r\n".join(reversed(lines))), "it", "fix")
+    file = RawFile("ogbn_arxiv/split/time/valid.csv.gz", "")
+    lines = gzip.decompress((graphs_root / file.path).read_bytes()).splitlines()
+    verify(file, gzip.compress(b"\r\n".join(reversed(lines))), "it", "fix")
     with pytest.raises(ValueError, match="rows:"):
-        verify(path, gzip.compress(b"\n".join(lines[:-1])), "it", "fix")
+        verify(file, gzip.compress(b"\n".join(lines[:-1])), "it", "fix")
     with pytest.raises(ValueError, match="rows:"):
-        verify(path, b"no gzip", "it", "fix")
+        verify(file, b"no gzip", "it", "fix")
 
 
 def test_every_raw_file_has_a_checksum() -> None:
-    listed = {file.path for name in names() for file in raw_files(name)}
+    listed = {file.path for name in names() for file in READERS[name].files}
     assert set(storage._checksums()) == listed
     only_any = {path for path, accepted in storage._checksums().items() if accepted == ["any"]}
     assert only_any == {"ogbn_arxiv/raw/node-feat.csv.gz"}
@@ -174,7 +205,7 @@ def test_missing_files_are_named_with_their_place_and_address(tmp_path: Path) ->
 
 
 def cora_copy(graphs_root: Path, folder: Path) -> Path:
-    for file in raw_files("cora"):
+    for file in READERS["cora"].files:
         target = folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((graphs_root / file.path).read_bytes())
@@ -194,34 +225,33 @@ def test_a_damaged_file_is_refused_before_it_is_read(damage: str, graphs_root: P
 
 
 def test_cora_by_download(graphs_root: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for file in raw_files("cora"):
+    for file in READERS["cora"].files:
         server.bodies[f"/data/{file.name}"] = (graphs_root / file.path).read_bytes()
-    monkeypatch.setattr(loading, "PLANETOID", f"{server.url}/data")
+    served = tuple(dataclasses.replace(file, url=f"{server.url}/data/{file.name}") for file in READERS["cora"].files)
+    monkeypatch.setitem(READERS, "cora", dataclasses.replace(READERS["cora"], files=served))
     monkeypatch.setenv("LOCALGCL_HOME", str(tmp_path))
     assert load("cora").num_edges == 10_556
-    assert files_under(tmp_path) == sorted(file.path for file in raw_files("cora"))
+    assert files_under(tmp_path) == sorted(file.path for file in READERS["cora"].files)
     assert len(server.requests) == 7
     os.remove(tmp_path / "Cora/raw/ind.cora.tx")
     load("cora")
     assert server.requests[7:] == ["/data/ind.cora.tx"]
 
 
-def test_arxiv_is_extracted_from_one_archive(
-    graphs_root: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arxiv_is_extracted_from_one_archive(graphs_root: Path, server: Server, tmp_path: Path) -> None:
     archive = tmp_path / "arxiv.zip"
     with zipfile.ZipFile(archive, "w") as opened:
         opened.writestr("arxiv/mapping/README.md", "not wanted")
-        for file in raw_files("arxiv-structure"):
+        for file in READERS["arxiv-structure"].files:
             opened.writestr(file.member, (graphs_root / file.path).read_bytes())
         opened.writestr("arxiv/raw/node-feat.csv.gz", HELLO)
     server.bodies["/arxiv.zip"] = archive.read_bytes()
-    monkeypatch.setattr(loading, "ARXIV", f"{server.url}/arxiv.zip")
     root = tmp_path / "root"
-    contents = obtain(raw_files("arxiv"), root, download=True)
+    served = [dataclasses.replace(file, url=f"{server.url}/arxiv.zip") for file in READERS["arxiv"].files]
+    contents = obtain(served, root, download=True)
     assert server.requests == ["/arxiv.zip"]
     assert contents["node-feat.csv.gz"] == HELLO
-    assert files_under(root) == sorted(file.path for file in raw_files("arxiv"))
+    assert files_under(root) == sorted(file.path for file in READERS["arxiv"].files)
 
 
 @pytest.mark.parametrize("fault", ["truncated", "without the file", "changed"])

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.evaluation import PRESETS, evaluate, raw_features
+from localgcl.evaluation import PRESETS, evaluate
 from localgcl.graph import Graph, Split
 from tests.evaluation.toys import clouds, thirds
 
@@ -110,7 +110,7 @@ def test_one_warning_for_many_splits() -> None:
     with pytest.warns(LocalGCLWarning) as caught:
         evaluate(z, y, [blind] * 3, steps=10)
     assert [str(warning.message) for warning in caught] == [
-        "split 'blind' (and 2 more splits) has no training node of class 1: its test nodes cannot be got right"
+        "split 'blind' (and 2 more splits) has no training node of class 1: its test nodes cannot be classified correctly"
     ]
 
 
@@ -153,7 +153,7 @@ def test_raw_features_stay_sparse() -> None:
     z, y = clouds()
     z[np.abs(z) < 0.3] = 0
     graph = Graph.from_edges([], [], x=sp.csr_array(z), y=y)
-    features = raw_features(graph)
+    features = graph.x
     assert features.layout == torch.sparse_csr
     assert evaluate(features, graph, [thirds(120)], steps=200).mean > 95
 

@@ -69,7 +69,7 @@ def test_a_class_without_training_nodes_is_told_of() -> None:
     z, y = clouds()
     split = thirds(120)
     blind = Split(split.train[y[split.train.numpy()] == 0], split.val, split.test, "blind")
-    with pytest.warns(LocalGCLWarning, match="class 1: its validation nodes cannot be got right"):
+    with pytest.warns(LocalGCLWarning, match="class 1: its validation nodes cannot be classified correctly"):
         validate(z, y, [blind], steps=10)
 
 

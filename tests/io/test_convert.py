@@ -5,7 +5,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -16,14 +15,9 @@ from torch_geometric.data import Data, HeteroData
 
 from localgcl import Graph, LocalGCLWarning, Split, as_graph, to_pyg
 from localgcl.graph.prepare import structural_features
+from tests.io.helpers import edge_set
 
 X = np.arange(8, dtype=np.float32).reshape(4, 2)
-
-
-def edge_set(graph: Graph) -> list[tuple[Any, Any]]:
-    """The stored edges in the user's ids, sorted."""
-    source, target = graph.node_ids[graph.rows.numpy()], graph.node_ids[graph.indices.numpy()]
-    return sorted(zip(source.tolist(), target.tolist(), strict=True))
 
 
 def same(a: Graph, b: Graph) -> bool:
@@ -252,94 +246,6 @@ def test_dgl() -> None:
     assert graph.splits[0].test.numel() == 0
 
 
-# Tables
-
-EDGES = pd.DataFrame({"weight": 1, "target": ["b", "c"], "source": ["a", "b"]})
-FEATURES = pd.DataFrame({"id": ["c", "a", "b", "e"], "f": X[:, 0], "g": X[:, 1]})
-
-
-@pytest.mark.parametrize(
-    ("features", "labels"),
-    [
-        (FEATURES, pd.DataFrame({"id": ["a", "b"], "label": [1, 0]})),
-        (FEATURES.set_index("id"), pd.Series([1, 0], index=["a", "b"])),
-        (pd.DataFrame(X, index=["c", "a", "b", "e"]), pd.DataFrame({"label": [1, 0]}, index=["a", "b"])),
-        (FEATURES, pd.Series([-1, 1, 0, -1])),
-        (pa.Table.from_pandas(FEATURES, preserve_index=False), pa.table({"id": ["a", "b"], "label": [1, 0]})),
-        (FEATURES, [-1, 1, 0, -1]),
-    ],
-    ids=["columns", "index", "unnamed index", "counted series", "pyarrow", "list"],
-)
-@pytest.mark.parametrize("edges", [EDGES, pa.Table.from_pandas(EDGES)], ids=["pandas", "pyarrow"])
-def test_tables(edges: Any, features: Any, labels: Any) -> None:
-    graph = as_graph(edges, x=features, y=labels, name="tables")
-    assert graph.node_ids.tolist() == ["c", "a", "b", "e"]
-    assert edge_set(graph) == [("a", "b"), ("b", "c")]
-    np.testing.assert_array_equal(graph.x.numpy(), X)
-    assert graph.y is not None
-    assert graph.y.tolist() == [-1, 1, 0, -1]
-    assert graph.name == "tables"
-
-
-def test_tables_match_numbers_with_their_text() -> None:
-    edges = pd.DataFrame({"source": [1, 20], "target": [20, 1]})
-    features = pd.DataFrame({"id": ["20", "1", "x"], "f": [0.0, 1.0, 2.0]})
-    assert edge_set(as_graph(edges, x=features)) == [("1", "20"), ("20", "1")]
-    labelled = as_graph(edges, x=features.assign(id=[20, 1, 3]), y=pd.DataFrame({"id": ["1"], "y": [4]}))
-    assert labelled.node_ids.tolist() == [20, 1, 3]  # the features say what the nodes are called
-    assert labelled.y is not None
-    assert labelled.y.tolist() == [-1, 4, -1]
-
-
-def test_tables_without_features_have_all_ids_sorted() -> None:
-    edges = pd.DataFrame({"source": [10, 9], "target": [9, 100]})
-    with pytest.warns(LocalGCLWarning, match="structural"):
-        graph = as_graph(edges, y=pd.Series([2], index=[7]))
-    assert graph.node_ids.tolist() == [7, 9, 10, 100]
-    assert graph.y is not None
-    assert graph.y.tolist() == [2, -1, -1, -1]
-
-
-@pytest.mark.parametrize("make", [np.array, torch.tensor, sp.csr_array])
-def test_tables_of_edges_with_an_array_of_features(make: Any) -> None:
-    graph = as_graph(pd.DataFrame({"source": [0], "target": [3]}), x=make(X))
-    assert edge_set(graph) == [(0, 3)]
-
-
-def test_one_feature_in_a_series_goes_by_its_index() -> None:
-    graph = as_graph(pd.DataFrame({"source": [7], "target": [5]}), x=pd.Series([1.0, 2.0], index=[5, 7]))
-    assert graph.node_ids.tolist() == [5, 7]
-    assert graph.x.tolist() == [[1.0], [2.0]]
-
-
-@pytest.mark.parametrize(
-    ("edges", "x", "y", "message"),
-    [
-        (EDGES.rename(columns={"source": "from"}), FEATURES, None, "columns 'weight', 'target', 'from'; it needs 'source' and"),
-        (EDGES, FEATURES.iloc[:2], None, r"node 'b' has no row in the features"),
-        (EDGES, FEATURES.iloc[3:], None, r"node 'a' \(and 1 more\) has no row"),
-        (EDGES, FEATURES.assign(id="a"), None, "the features have 4 rows for node 'a'; keep one row"),
-        (EDGES, FEATURES.assign(f="cat"), None, "column 'f' is of type .*: encode or drop it"),
-        (EDGES, FEATURES[["id"]], None, "only the column 'id'"),
-        (EDGES, FEATURES.assign(g=np.nan), None, "NaN or infinite.*'c'"),
-        (EDGES, FEATURES[["f", "g"]] + 0.5, None, "node id 0.5 is no integer"),
-        (EDGES, FEATURES, pd.DataFrame({"id": ["a", "a"], "y": [0, 1]}), "the labels have 2 rows for node 'a'"),
-        (EDGES, FEATURES, pd.DataFrame({"id": ["z"], "y": [0]}), "labelled node 'z' has no row"),
-        (EDGES, FEATURES, pd.DataFrame({"id": ["a"], "y": [1.5]}), "labels must be integers, got 1.5"),
-        (EDGES, FEATURES, pd.DataFrame({"id": ["a"], "y": ["cat"]}), "labels must be integers, got 'cat'"),
-        (EDGES, FEATURES, pd.DataFrame({"id": ["a", "b"], "y": [1, None]}), "label in data row 2 is empty"),
-        (EDGES, FEATURES, FEATURES, "columns 'id', 'f', 'g'; it needs two, id and label"),
-        (EDGES.assign(source=pd.Series(["a", None])), FEATURES, None, "source column: the node id in data row 2 is empty"),
-        (EDGES.assign(source=pd.array(["a", None], dtype="string")), FEATURES, None, "the node id in data row 2 is empty"),
-        (EDGES.assign(source=True), FEATURES, None, "node ids are of type bool"),
-        (EDGES.assign(source=1e300), FEATURES, None, r"node id 1e\+300 is no integer"),
-    ],
-)
-def test_tables_that_do_not_fit_are_refused(edges: Any, x: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        as_graph(edges, x=x, y=y)
-
-
 # Refusals
 
 SQUARE = sp.csr_array(np.eye(4))
@@ -359,8 +265,8 @@ SQUARE = sp.csr_array(np.eye(4))
         ((np.array([[0], [9]]), X), ValueError, "target 9.*4 rows"),
         ((np.array([[0.5], [1]]), X), ValueError, "not integers"),
         ((SQUARE, X, np.zeros((4, 2))), ValueError, r"labels have shape \(4, 2\)"),
-        ((SQUARE, X, ["a", "b", "c", "d"]), ValueError, "labels must be integers, got 'a'"),
-        ((SQUARE, FEATURES), TypeError, r"x is a DataFrame with ids of its own.*x\.to_numpy\(\)"),
+        ((SQUARE, X, ["a", "b", "c", "d"]), ValueError, "y: the label of node 0 is 'a', not a class number"),
+        ((SQUARE, pd.DataFrame(X)), TypeError, r"x is a DataFrame with ids of its own.*x\.to_numpy\(\)"),
         ((SQUARE, X, pd.Series([0, 1, 1, 0], index=list("abcd"))), TypeError, r"y is a Series with ids of its own"),
         ((np.zeros((2, 0), int),), ValueError, "no nodes"),
     ],
@@ -368,16 +274,3 @@ SQUARE = sp.csr_array(np.eye(4))
 def test_what_is_not_a_graph_is_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         as_graph(*arguments)
-
-
-def test_polars_is_refused_with_a_way_out() -> None:
-    frame = type("DataFrame", (), {"__module__": "polars.dataframe.frame"})()
-    with pytest.raises(TypeError, match=r"the table of edges is a polars DataFrame.*\.to_arrow\(\)"):
-        as_graph(frame)
-    with pytest.raises(TypeError, match=r"x is a polars DataFrame.*\.to_arrow\(\)"):
-        as_graph(EDGES, x=frame)
-
-
-def test_ids_beside_a_table_of_edges_are_refused() -> None:
-    with pytest.raises(ValueError, match="node_ids cannot be given beside a table"):
-        as_graph(EDGES, x=FEATURES, node_ids=[1, 2, 3, 4])

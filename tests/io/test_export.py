@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from localgcl.commands import main
 from localgcl.io import export
 from localgcl.io.export import write_embeddings
 
@@ -194,3 +195,33 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path, name: str, z: Any, id
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere does not exist; create it first"):
         write_embeddings(tmp_path / "nowhere" / "z.npy", Z)
+
+
+# Formats from outside
+
+
+def write_length(file: BinaryIO, matrix: Any, ids: Any) -> None:
+    file.write(f"{ids.tolist()} {matrix.dtype} {matrix.shape}".encode())
+
+
+@pytest.mark.parametrize("extension", [".mine", ".csv.mine"])
+def test_one_assignment_adds_a_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], extension: str
+) -> None:
+    with pytest.raises(ValueError, match=r"extension '\.mine'; known are"):
+        write_embeddings(tmp_path / f"z{extension}", Z)
+    monkeypatch.setitem(export.WRITERS, extension, write_length)
+    write_embeddings(tmp_path / f"Z{extension.upper()}", Z, ["a", "b", "c"])
+    assert (tmp_path / f"Z{extension.upper()}").read_text() == "['a', 'b', 'c'] float32 (3, 2)"
+
+    with pytest.raises(SystemExit):
+        main(["embed", "--help"])
+    assert f".faiss or {extension}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_longest_extension_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(export.WRITERS, ".own.csv", write_length)
+    write_embeddings(tmp_path / "z.own.csv", Z)
+    assert (tmp_path / "z.own.csv").read_text().endswith("float32 (3, 2)")
+    write_embeddings(tmp_path / "z.csv", Z)
+    assert read_table(tmp_path / "z.csv").column_names == ["id", "e0", "e1"]

@@ -1,5 +1,4 @@
 import gzip
-import io
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -15,24 +14,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localgcl import Graph, LocalGCLWarning
+from localgcl import LocalGCLWarning
 from localgcl.io.export import write_embeddings
-from localgcl.io.files import read_embeddings, read_graph, read_labels
+from localgcl.io.files import read_graph, read_labelled_embeddings
+from tests.io.helpers import edge_set, parquet, put, saved
 
 EDGES = "source,target\na,b\nb,c\n"
 FEATURES = "id,f,g\nc,0,1.5\na,2,3\nb,4,5\ne,6,-7e2\n"
 X = np.array([[0, 1.5], [2, 3], [4, 5], [6, -700]], dtype=np.float32)
-
-
-def edge_set(graph: Graph) -> list[tuple[Any, Any]]:
-    """The stored edges in the user's ids, sorted."""
-    source, target = graph.node_ids[graph.rows.numpy()], graph.node_ids[graph.indices.numpy()]
-    return sorted(zip(source.tolist(), target.tolist(), strict=True))
-
-
-def put(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 # Edges
@@ -213,99 +202,35 @@ def test_any_ids_survive(tmp_path_factory: pytest.TempPathFactory, names: list[s
     assert sorted((str(a), str(b)) for a, b in edge_set(graph)) == sorted(ends)
 
 
-# Embeddings and labels alone
+# Embeddings with labels
 
 
 @pytest.mark.parametrize("extension", ["npy", "parquet", "csv", "tsv"])
-@pytest.mark.parametrize("ids", [[5, 3, 9, 1], ["x", "y z", "7", "w,"]])
+@pytest.mark.parametrize("ids", [[2, 0, 3, 1], ["x", "y z", "7", "w,"]])
 def test_embeddings_come_back_as_written(tmp_path: Path, extension: str, ids: list[Any]) -> None:
-    path = tmp_path / f"z.{extension}"
     z = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
-    write_embeddings(path, z, ids)
-    read_ids, read_z = read_embeddings(path)
+    write_embeddings(tmp_path / f"z.{extension}", z, ids)
+    named = range(4) if extension == "npy" else ids  # NPY holds no ids
+    pd.DataFrame({"id": named, "label": [3, 1, 0, 2]}).iloc[::-1].to_csv(tmp_path / "y.csv", index=False)
+    read_z, y = read_labelled_embeddings(tmp_path / f"z.{extension}", tmp_path / "y.csv")
     np.testing.assert_array_equal(read_z, z)
-    assert (None if read_ids is None else read_ids.tolist()) == (None if extension == "npy" else ids)
+    assert y.tolist() == [3, 1, 0, 2]
 
 
-def test_labels_alone(tmp_path: Path) -> None:
-    ids, y = read_labels(put(tmp_path / "y.csv", "id,label\nb,1\na,-1\n"))
-    assert ids is not None
-    assert (ids.tolist(), y.tolist()) == (["b", "a"], [1, -1])
+def test_embeddings_without_a_label_are_unknown(tmp_path: Path) -> None:
+    z = put(tmp_path / "z.csv", "id,e0\nb,1\na,2\nc,3\n")
+    _, y = read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nc,-1\n"))
+    assert y.tolist() == [-1, 1, -1]
+    np.save(tmp_path / "y.npy", np.array([3, 0, 1]))
+    assert read_labelled_embeddings(z, tmp_path / "y.npy")[1].tolist() == [3, 0, 1]
+    with pytest.raises(ValueError, match=r"y\.csv: labelled node 'q' \(and 1 more\) has no row in .*z\.csv"):
+        read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nq,1\nr,0\n"))
     np.save(tmp_path / "y.npy", np.array([3, 0]))
-    ids, y = read_labels(tmp_path / "y.npy")
-    assert (ids, y.tolist()) == (None, [3, 0])
+    with pytest.raises(ValueError, match=r"y\.npy has 2 labels for 3 nodes"):
+        read_labelled_embeddings(z, tmp_path / "y.npy")
 
 
 # Refusals: name of the bad file, its content, the message
-
-PARQUET = pa.BufferOutputStream()
-pyarrow.parquet.write_table(pa.table({"source": ["a"] * 99, "target": ["b"] * 99}), PARQUET)
-PARQUET_BYTES = PARQUET.getvalue().to_pybytes()
-
-
-def saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:
-    """The bytes that numpy or scipy saves."""
-    buffer = io.BytesIO()
-    save(buffer, *arrays, **named)
-    return buffer.getvalue()
-
-
-NPY_BYTES = saved(np.save, np.arange(200).reshape(100, 2))
-NPZ_BYTES = saved(np.savez_compressed, source=np.arange(500), target=np.arange(500))
-GZIP_BYTES = gzip.compress("".join(["source,target\n", *(f"n{i * i % 977},n{i}\n" for i in range(5000))]).encode())
-
-BAD_EDGES: list[tuple[str, str | bytes, str]] = [
-    ("e.txt", EDGES, r"extension '\.txt'; known are \.csv, \.tsv"),
-    ("e.csv", "", "e.csv is empty"),
-    ("e.csv", "\n", "starts with an empty line"),
-    ("e.csv", "source,target\n", "has a header but no rows"),
-    ("e.csv", "from,to\na,b\n", "has the columns 'from', 'to'; edges need the columns 'source' and 'target'"),
-    ("e.csv", "source;target\na;b\n", "has the columns 'source;target'"),
-    ("e.csv", "1,2,3\n4,5,6\n", "has the columns '1', '2', '3'"),
-    ("e.csv", "source,target\na,b\nb\n", r"e\.csv, line 3: 1 cells where there should be 2; mend or drop the line"),
-    ("e.csv", "source,target\na,b,c\n", r"e\.csv, line 2: 3 cells where there should be 2"),
-    ("e.csv", "source,target\na,b\n,c\n", r"e\.csv, source: the node id in data row 2 is empty"),
-    ("e.csv", b"source,target\na,b\nb,\xff\xfe\n", "line 3, column 'target': invalid UTF8 data; save the file as UTF-8"),
-    ("e.csv", b"\xff\xfe\x00\x01", "cannot be read"),
-    ("e.csv", 'source,target\n"a,b\nb,c\n', "line 2: 1 cells"),
-    ("e.csv.gz", EDGES, "cannot be read, it may be truncated or of another format"),
-    ("e.csv.gz", GZIP_BYTES[: len(GZIP_BYTES) // 2], "cannot be read, it may be truncated.*write it again"),
-    ("e.csv.gz", GZIP_BYTES[:-4], "cannot be read, it may be truncated"),
-    ("e.csv.gz", GZIP_BYTES[:500] + bytes(99) + GZIP_BYTES[599:], "cannot be read"),
-    ("e.parquet", EDGES, "cannot be read, it may be truncated"),
-    ("e.parquet", PARQUET_BYTES[:-20], "cannot be read, it may be truncated"),
-    ("e.parquet", PARQUET_BYTES[:10] + bytes(60) + PARQUET_BYTES[70:], "cannot be read"),
-    ("e.npy", EDGES, "cannot be read"),
-    ("e.npy", NPY_BYTES[:300], "cannot be read"),
-    ("e.npy", NPY_BYTES[:20], "cannot be read"),
-    ("e.npy", saved(np.save, np.array([{}, []], dtype=object)), "cannot be read.*allow_pickle"),
-    ("e.npy", NPZ_BYTES, r"is an NPZ archive; rename it"),
-    ("e.npy", saved(np.save, np.zeros((3, 3), dtype=int)), r"shape \(3, 3\); edges need shape \(m, 2\) or \(2, m\)"),
-    ("e.npy", saved(np.save, np.zeros((0, 2), dtype=int)), "0 sources and 0 targets"),
-    ("e.npy", saved(np.save, np.array([[0.5, 1.0]])), "node id 0.5 is no integer"),
-    ("e.npz", EDGES, "cannot be read"),
-    ("e.npz", NPZ_BYTES[: len(NPZ_BYTES) // 2], "cannot be read"),
-    ("e.npz", NPZ_BYTES[:100] + bytes(50) + NPZ_BYTES[150:], "cannot be read"),
-    ("e.npz", saved(np.savez, a=[1]), "has the arrays 'a'; it needs edge_index or source or target"),
-    ("e.npz", saved(np.savez, source=[1]), "has no array 'target'"),
-    ("e.npz", saved(np.savez, source=[1, 2], target=[1]), "2 sources and 1 targets"),
-    ("e.npz", saved(sp.save_npz, sp.csr_array(np.ones((2, 3)))), r"shape \(2, 3\); an adjacency matrix must be square"),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "message"), BAD_EDGES)
-def test_bad_edges_are_refused_in_one_line(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        read_graph(put(tmp_path / name, content))
-    assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def frame(**columns: Any) -> bytes:
-    out = pa.BufferOutputStream()
-    pyarrow.parquet.write_table(pa.table(columns), out)
-    return bytes(out.getvalue().to_pybytes())
-
 
 BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
     ("x.csv", "id,f\na,1\nb,2\n", r"e\.csv: node 'c' has no row in .*x\.csv; add its row or drop its edges"),
@@ -325,14 +250,14 @@ BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
     ("x.csv", "a,0,0,1\nb,1,2,0\n", "looks like data"),
     (
         "x.parquet",
-        frame(id=["a", "b", "c"], colour=["x", "y", "z"]),
+        parquet(id=["a", "b", "c"], colour=["x", "y", "z"]),
         r"column 'colour' is of type string; features are numbers",
     ),
-    ("x.parquet", frame(id=["a", "b", "c"], f=[1, None, 2]), "column 'f' is empty for node 'b'"),
-    ("x.parquet", frame(id=["a", "b", "c"], f=[1, np.inf, 2]), "node 'b' has a feature that is NaN or infinite"),
-    ("x.parquet", frame(f=[0.5, 0.25], g=[0.5, 0.25]), "node id 0.5 is no integer; use integers or text, in the first column"),
-    ("x.parquet", frame(v=[[0.5], [0.25]], g=[0.5, 0.25]), "node ids are of type list"),
-    ("x.parquet", frame(id=[], f=[]), "has no rows"),
+    ("x.parquet", parquet(id=["a", "b", "c"], f=[1, None, 2]), "column 'f' is empty for node 'b'"),
+    ("x.parquet", parquet(id=["a", "b", "c"], f=[1, np.inf, 2]), "node 'b' has a feature that is NaN or infinite"),
+    ("x.parquet", parquet(f=[0.5, 0.25], g=[0.5, 0.25]), "first column 'f': node id 0.5 is no integer; use integers or text"),
+    ("x.parquet", parquet(v=[[0.5], [0.25]], g=[0.5, 0.25]), "node ids are of type list"),
+    ("x.parquet", parquet(id=[], f=[]), "has no rows"),
     ("x.npy", saved(np.save, X), r"e\.csv: node 'a' \(and 1 more\) has no row in .*x\.npy, whose 4 rows are the nodes 0 to 3"),
     ("x.npy", saved(np.save, np.array(["a"])), "features are numbers"),
     ("x.npy", saved(np.save, np.zeros((3, 0))), r"shape \(3, 0\)"),
@@ -377,8 +302,8 @@ BAD_LABELS: list[tuple[str, str | bytes, str]] = [
     ("y.csv", "id,label\na,1e30\n", "the label of node 'a' is '1e30'"),
     ("y.csv", "5,3\n6,1\n", "looks like data"),
     ("y.csv", "a,0\nb,1\n", r"the first row \('a', '0'\) looks like data"),
-    ("y.parquet", frame(id=["a", "b"], y=[0.5, 1.0]), "the label of node 'a' is 0.5"),
-    ("y.parquet", frame(id=["a", "b"], y=[0, None]), "the label of node 'b' is empty"),
+    ("y.parquet", parquet(id=["a", "b"], y=[0.5, 1.0]), "the label of node 'a' is 0.5"),
+    ("y.parquet", parquet(id=["a", "b"], y=[0, None]), "the label of node 'b' is empty"),
     ("y.npy", saved(np.save, np.array([0, 1])), "has 2 labels for 4 nodes; give one per node"),
     ("y.npy", saved(np.save, np.array([0, 1, np.nan, 1])), "the label of node 2 is nan"),
     ("y.npy", saved(np.save, np.eye(4)), r"shape \(4, 4\); labels need shape \(n,\)"),
@@ -406,11 +331,12 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
 
 
 def test_bad_embeddings_are_refused(tmp_path: Path) -> None:
+    labels = put(tmp_path / "y.csv", "id,label\na,1\n")
     with pytest.raises(ValueError, match=r"z\.csv: node 'a' has 2 rows"):
-        read_embeddings(put(tmp_path / "z.csv", "id,e0\na,1\na,2\n"))
+        read_labelled_embeddings(put(tmp_path / "z.csv", "id,e0\na,1\na,2\n"), labels)
     np.save(tmp_path / "z.npy", np.array([[1.0], [np.nan]]))
     with pytest.raises(ValueError, match=r"z\.npy: node 1 has a feature that is NaN"):
-        read_embeddings(tmp_path / "z.npy")
+        read_labelled_embeddings(tmp_path / "z.npy", labels)
     sp.save_npz(tmp_path / "z.npz", sp.csr_array(X))
     with pytest.raises(ValueError, match="one dense row per node"):
-        read_embeddings(tmp_path / "z.npz")
+        read_labelled_embeddings(tmp_path / "z.npz", labels)

@@ -423,7 +423,7 @@ def test_temperature_must_be_positive(negatives: Any, temperature: float) -> Non
 @pytest.mark.usefixtures("unchecked")
 def test_unknown_names() -> None:
     with pytest.raises(ValueError, match=r"negatives is 'exat'; did you mean 'exact'\?"):
-        local_contrastive(torch.ones(4, 2), ring(4), negatives="exat")  # type: ignore[arg-type]  # that is the test
+        local_contrastive(torch.ones(4, 2), ring(4), negatives="exat")
     with pytest.raises(ValueError, match=r"positives is 'median'; choose 'mean', 'max' or 'weighted'"):
         local_contrastive(torch.ones(4, 2), ring(4), positives="median")  # type: ignore[arg-type]  # that is the test
 

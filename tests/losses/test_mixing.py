@@ -114,7 +114,7 @@ def test_the_mixes_join_the_sum_inside_the_logarithm(negatives: str) -> None:
     z[4] = 0
     z.requires_grad_()
     added = hard_log_sums(z, graph, temperature=TAU, pool=20, selected=6, generator=seeded(2))
-    terms = local_terms(z, graph, temperature=TAU, negatives=negatives, num_features=512, generator=seeded(3), added=added)  # type: ignore[arg-type]  # a name of the parametrisation
+    terms = local_terms(z, graph, temperature=TAU, negatives=negatives, num_features=512, generator=seeded(3), added=added)
     alive = torch.arange(30) != 4
     u = local_reference.unit_rows(z)
     if negatives == "exact":

@@ -10,7 +10,7 @@ from localgcl.methods import METHODS, configure
 from localgcl.methods.baselines import RandomInit
 from localgcl.methods.mode import MODE_HELP, Mode
 from localgcl.methods.overview import overview
-from localgcl.recipes import settings_for
+from localgcl.methods.settings import choose_settings
 from localgcl.training import fit
 
 SIZE = (1000, 8000, 50)
@@ -58,8 +58,8 @@ def test_a_methods_defaults_lie_between_shared_ones_and_what_is_given() -> None:
 
 def test_statistics_do_not_overrule_a_methods_defaults() -> None:
     graph = sbm(200, mean_degree=20, seed=0)
-    assert {"dim", "batch_norm"} <= set(settings_for("random-init", graph).values)
-    chosen = settings_for("toy", graph, own=Toy.defaults)
+    assert {"dim", "batch_norm"} <= set(choose_settings("random-init", graph).values)
+    chosen = choose_settings("toy", graph)
     assert "dim" not in chosen.values
     assert "batch_norm" in chosen.values
     assert "dimensions" not in chosen.explain()

@@ -49,7 +49,7 @@ def test_predictions() -> None:
     assert predict("sorf", 1000, 64, 1000, threads=4).seconds == pytest.approx(1.25e-3)
     assert predict("sorf", 1000, 64, 1000).seconds == pytest.approx(1e-3 + 1e-3 / torch.get_num_threads())
     assert predict("orf", 1000, 64, 1000).bytes is None
-    with pytest.raises(LookupError, match="no costs of 'rff' were measured on cpu; measure and fit them: localgcl bench fit"):
+    with pytest.raises(LookupError, match="no costs of 'rff' are measured on cpu; run localgcl bench and python"):
         predict("rff", 1000, 64, 1000)
     with pytest.raises(LookupError, match="measured on cuda"):
         predict("sorf", 1000, 64, 1000, "cuda")
@@ -90,7 +90,7 @@ def test_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     expected = "negatives: sorf (by numba: predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)"
     assert explain(1_000_000, 64, 4096, 1.0) == expected
-    assert explain(1_000_000, 64, 4096, 1.0, "cuda") == "negatives: sorf (by work count: nobody has measured costs on cuda)"
+    assert explain(1_000_000, 64, 4096, 1.0, "cuda") == "negatives: sorf (by work count: no costs are measured on cuda)"
 
 
 def test_the_shipped_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:

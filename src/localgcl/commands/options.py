@@ -55,7 +55,8 @@ def add_group(
 
 def read_group(options: argparse.Namespace, group: type[Group]) -> Group:
     """The dataclass `group` with the options that were given; the others keep their defaults."""
-    given = vars(options)
+    # argparse makes a list of an option that takes several values.
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(options).items()}
     return group(**{field.name: given[field.name] for field in dataclasses.fields(group) if field.name in given})  # type: ignore[arg-type]
 
 

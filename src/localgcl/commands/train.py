@@ -1,20 +1,12 @@
 """`localgcl train`: from a graph to a run folder."""
 
 import argparse
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 
 from localgcl.commands.options import add_group, add_source, early_method
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
-from localgcl.methods import METHODS, configure, find_method
-from localgcl.ops.costs import explain
-from localgcl.recipes import Chosen, read_recipe, settings_for
-from localgcl.system.devices import choose_device
-from localgcl.system.files import replacing
-from localgcl.training import RunFolder, fit
+from localgcl.estimator import train
+from localgcl.methods import METHODS, find_method
 
 DESCRIPTION = (
     "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "
@@ -41,46 +33,20 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Trains, embeds the graph, and prints what was done."""
-    settings: dict[str, Any] = {name: value for name, value in vars(options).items() if name not in _OWN}
-    say: Callable[[str], None] = (lambda _: None) if options.quiet else print
-    if options.resume and options.out is None and not (options.dataset or options.edges):
-        raise ValueError("--resume needs --out DIR, the run folder to go on with")
-    if options.resume and not (options.dataset or options.edges):
-        source = Source(**RunFolder.open(str(options.out)).source)
-    else:
+    settings = {name: value for name, value in vars(options).items() if name not in _OWN}
+    source = None
+    if options.dataset or options.edges or not options.resume:
         source = Source(options.dataset, options.edges, options.features, options.labels)
-    out, recipe, method = options.out or f"runs/{source.name}", options.recipe, options.method
-    if options.resume:
-        folder, asked = RunFolder.open(out), {**(read_recipe(recipe, source.name) if recipe else {}), **settings}
-        folder.check_same({**source.to_dict(), **asked, **({"method": method} if method else {})})
-        config, graph = folder.config, source.read()
-    else:
-        graph, method = source.read(), method or "local-gcl"
-        if recipe is not None:
-            chosen = Chosen(read_recipe(recipe, source.name), {"recipe": f"the recipe in {recipe}"})
-        else:
-            chosen = settings_for(method, graph, source.dataset, find_method(method).defaults)
-        config = configure(method, {**chosen.values, **settings})
-        say(repr(graph))
-        say(chosen.explain(settings))
-        if getattr(config.options, "negatives", None) == "auto":
-            shape = graph.num_nodes, config.encoder.dim, config.options.num_features
-            say(explain(*shape, config.options.temperature, choose_device(config.training.device)))
-    model = fit(
-        graph,
-        config,
-        folder=out,
-        source=source.to_dict(),
+    elif options.out is None:
+        raise ValueError("--resume needs --out DIR, the run folder to go on with")
+    train(
+        source,
+        options.out,
+        method=options.method,
+        recipe=options.recipe,
         resume=options.resume,
         warm_start=options.warm_start,
+        say=(lambda _: None) if options.quiet else print,
         progress_bar=not options.quiet,
+        **settings,
     )
-    embeddings = model.embed(graph).numpy()
-    with replacing(RunFolder.open(str(out)).embeddings) as temporary, temporary.open("wb") as file:
-        np.save(file, embeddings)
-    if model.history:
-        last = model.history[-1]
-        say(f"{config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
-    say(f"{embeddings.shape[0]:,} embeddings of {embeddings.shape[1]} numbers in {out}")
-    if graph.y is not None:
-        say(f"next: localgcl evaluate {out}")

@@ -1,23 +1,24 @@
-"""What `load` knows by name, as plain data. Imports nothing heavy, so that listing it is instant."""
+"""The data sets that come with the library, as plain data. Imports nothing heavy, so that listing them is instant."""
 
 import dataclasses
+from collections.abc import Collection
 
 from localgcl.config import suggestion
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One graph that `load` knows, as loaded: directed edges counted, self-loops kept where the publisher keeps them.
+    """One data set, counted as `load` returns it: directed edges, with self-loops where the publisher keeps them.
 
     Args:
-        name: What `load` calls it.
+        name: The name that `load` takes.
         kind: What its edges are.
         nodes: Number of nodes.
         edges: Number of stored (directed) edges.
         features: Number of feature columns.
         classes: Number of classes.
         homophily: Edge homophily as the paper prints it; None where the paper does not use the graph.
-        splits: "public", "geom-gcn" or "ogb" where splits come with the graph; "random" where they are for you to draw
+        splits: "public", "geom-gcn" or "ogb" where splits come with the graph; "random" where you draw them yourself
             (`random_splits`).
     """
 
@@ -31,9 +32,9 @@ class Entry:
     splits: str
 
 
-# Counts are measured on the loaded graphs. Where the paper prints others: Computers 574,418, Photo 287,326, CS 327,576
-# and Physics 991,848 edges count parallel edges of an older data release; Actor is printed with 33,544 edges and 931
-# features, Physics with 8,451 features, arXiv (symmetrised) with 2,332,386 edges.
+# Counts are measured on the loaded graphs. The paper prints other numbers for some. Its edges of Computers (574,418), Photo
+# (287,326), CS (327,576) and Physics (991,848) count parallel edges of an older data release. It also prints 33,544 edges
+# and 931 features for Actor, 8,451 features for Physics, and 2,332,386 edges for arXiv (symmetrised).
 CATALOGUE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -64,7 +65,7 @@ ALIASES: dict[str, str] = {
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` takes, in the paper's order.
+    """The names in the catalogue, in the paper's order.
 
     Example:
         >>> names()[:3]
@@ -73,17 +74,17 @@ def names() -> tuple[str, ...]:
     return tuple(CATALOGUE)
 
 
-def resolve(name: str) -> str:
-    """The catalogue's own spelling of `name`: any case, underscores or dashes, or an alias.
+def resolve(name: str, known: Collection[str]) -> str:
+    """The one of the `known` names that `name` means: itself, or in another case, with underscores for dashes, or an alias.
 
     Example:
-        >>> resolve("Amazon_Photo")
+        >>> resolve("Amazon_Photo", names())
         'photo'
     """
     plain = name.strip().lower().replace("_", "-")
-    plain = ALIASES.get(plain, plain)
-    if plain not in CATALOGUE:
-        # The nearest alias is shown by the name it stands for; with no near name, aliases would only lengthen the list.
-        near = suggestion(plain, CATALOGUE | ALIASES)
-        raise ValueError(f"unknown dataset {name!r}{near if 'did you mean' in near else suggestion(plain, CATALOGUE)}")
-    return plain
+    for spelling in (name, plain, ALIASES.get(plain, plain)):
+        if spelling in known:
+            return spelling
+    # Aliases are suggested when they are close; listed among all names they would only lengthen the list.
+    near = suggestion(plain, (*known, *ALIASES))
+    raise ValueError(f"unknown dataset {name!r}{near if 'did you mean' in near else suggestion(plain, tuple(known))}")

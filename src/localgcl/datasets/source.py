@@ -1,4 +1,4 @@
-"""Where a graph comes from, in a form that a run folder can keep and read again."""
+"""Where a graph comes from; a run folder stores it, and reads the graph again from it."""
 
 import dataclasses
 import os
@@ -12,7 +12,7 @@ from localgcl.io.files import read_graph
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A data set by name, or your own files; exactly one of `dataset` and `edges`."""
+    """A data set by name, or your own files: give exactly one of `dataset` and `edges`."""
 
     dataset: str | None = None
     edges: str | None = None
@@ -24,7 +24,9 @@ class Source:
             given = "both" if self.dataset else "neither"
             raise ValueError(f"name a data set or give an edge file, not {given} (localgcl datasets lists names)")
         if self.dataset is not None and (self.features or self.labels):
-            raise ValueError(f"data set {self.dataset!r} brings its own features and labels; those files go with an edge file")
+            raise ValueError(
+                f"data set {self.dataset!r} has its own features and labels; give such files only with an edge file"
+            )
 
     def read(self) -> Graph:
         """Loads the graph."""
@@ -38,6 +40,6 @@ class Source:
         return self.dataset if self.dataset is not None else Path(str(self.edges)).name.split(".")[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """The given parts, file names made absolute so that the run folder can be used from anywhere."""
+        """The given fields; file names are made absolute, so that the run folder works from any working directory."""
         parts = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         return {name: value if name == "dataset" else os.path.abspath(value) for name, value in parts.items()}

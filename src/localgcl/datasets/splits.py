@@ -1,4 +1,4 @@
-"""Train/validation/test divisions for graphs that come without any."""
+"""Train/validation/test splits for graphs that come without any."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from localgcl.graph.checks import check_splits
 
 
 def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:
-    """Uniformly random divisions of the labelled nodes; 10%, 10% and 80% by default, as in the paper.
+    """Uniformly random splits of the labelled nodes; 10%, 10% and 80% by default, as in the paper.
 
-    Split k is drawn with seed + k alone, so it does not depend on how many are asked for, and is named after that seed.
+    Split k is drawn with seed `seed + k` and named after that seed, so it does not depend on `num`.
 
     Args:
         graph: A graph with labels; nodes of class -1 are left out.
         num: Number of splits.
         train: Share of the labelled nodes to train on.
-        val: Share to validate on; all others are for testing.
+        val: Share to validate on; all other labelled nodes are for testing.
         seed: Seed of the first split.
 
     Example:
@@ -31,7 +31,7 @@ def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 
 
 
 def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: int) -> list[Split]:
-    """`random_splits` of bare labels."""
+    """`random_splits` of labels without a graph."""
     if not (train > 0 and val >= 0 and train + val < 1):
         raise ValueError(f"train is {train} and val {val}; both are shares whose sum is below 1, for example 0.1 and 0.1")
     labelled = (y >= 0).nonzero().flatten()
@@ -48,10 +48,15 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
     return splits
 
 
-def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int = 0) -> list[Split]:
-    """Random divisions with `per_class` training nodes a class, as many for validation, and all others for testing.
+def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
+    """The graph's own splits, else `num` random ones."""
+    return graph.splits or random_splits(graph, num=num, seed=seed)
 
-    Split k is drawn with seed + k alone, like those of `random_splits`.
+
+def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int = 0) -> list[Split]:
+    """Random splits with `per_class` training nodes per class, as many validation nodes, and all others for testing.
+
+    Split k is drawn with seed `seed + k` alone, as in `random_splits`.
     """
     y = _labels(graph)
     if per_class < 1:
@@ -76,10 +81,10 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
 
 
 def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[Split]:
-    """The labelled part of `split` divided anew: as many training nodes of each class, its others validate.
+    """Random splits of the training and validation nodes of `split`, with as many training nodes per class as it has.
 
-    For choosing settings where a graph brings a single split: the more settings are tried on one and the same validation set,
-    the more the best owes to its chances. Test nodes stay as they are and are not needed.
+    For choosing settings on a graph with a single split: the more settings are compared on one validation set, the more
+    the best of them is due to chance. Test nodes stay the same; their labels are not used.
     """
     y, nodes = _labels(graph), torch.cat([split.train, split.val])
     splits = []
@@ -94,7 +99,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
 
 
 def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
-    """The graph with label -1 on every node that no split trains or validates on: what a search for settings may see."""
+    """The graph with label -1 on all nodes that no split trains or validates on: test labels are hidden from a search."""
     y = _labels(graph)
     if not splits:
         raise ValueError("the list of splits is empty, so every label would be hidden; pass at least one")
@@ -113,7 +118,7 @@ def _labels(graph: Graph) -> Int[Tensor, " n"]:
 
 
 def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
-    """Distinct `nodes` cut in three, each part in increasing order: a mask sorts in linear time."""
+    """The split of distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
     parts = []
     for part in nodes.tensor_split([num_train, num_train + num_val]):
         mask = torch.zeros(int(nodes.max()) + 1, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Raw files on disk: found under the cache root or downloaded, and their checksums compared before anything reads them."""
+"""Raw files: found under the cache root or downloaded; checksums are compared before anything reads them."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from pathlib import Path
 from localgcl.config import LocalGCLWarning
 
 TIMEOUT = 60.0
-"""Seconds without a byte before a download is given up."""
+"""Seconds without a byte after which a download is given up."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +31,14 @@ class RawFile:
         path: Where it belongs under the cache root, with forward slashes.
         url: Where it is published.
         member: Its path inside the zip archive at `url`; empty when `url` is the file itself.
+        checksums: The contents to accept, each as "sha256:..." or another form that checksums.toml explains; "any" accepts
+            all. When empty, checksums.toml must list the path.
     """
 
     path: str
     url: str
     member: str = ""
+    checksums: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -43,7 +46,7 @@ class RawFile:
 
 
 class MissingRawFileError(FileNotFoundError):
-    """A raw file is neither on disk nor to be had by download; the message says which goes where."""
+    """A raw file is not on disk and could not be downloaded; the message says which goes where."""
 
 
 def cache_root(root: str | os.PathLike[str] | None = None) -> Path:
@@ -59,13 +62,15 @@ def cache_root(root: str | os.PathLike[str] | None = None) -> Path:
 def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, download: bool) -> dict[str, bytes]:
     """The verified contents of `files` by file name; missing ones are downloaded first.
 
-    The contents are returned rather than the paths, so that what is parsed is what was verified.
+    It returns contents rather than paths, so that exactly the verified bytes are parsed.
     """
+    for file in files:
+        _accepted_checksums(file)  # a file without any is refused before it is downloaded
     folder = cache_root(root)
     missing = [file for file in files if not (folder / file.path).is_file()]
     if missing and not download:
         raise MissingRawFileError(_where(missing, folder) + "\nor let load download them (download=True)")
-    for url in dict.fromkeys(file.url for file in missing):  # an archive holds many of them: fetch it once
+    for url in dict.fromkeys(file.url for file in missing):  # many files may come from one archive: fetch it once
         try:
             body = _fetch(url)
         except (OSError, http.client.HTTPException) as error:
@@ -74,21 +79,33 @@ def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, dow
         for file in missing:
             if file.url == url:
                 content = _member(body, file) if file.member else body
-                verify(
-                    file.path, content, f"{url} was not saved: it", "try again later, or tell us that the publisher changed it"
-                )
+                verify(file, content, f"{url} was not saved: it", "try again later, or tell us that the publisher changed it")
                 _write(folder / file.path, content)
     contents = {}
     for file in files:
         path = folder / file.path
         contents[file.name] = path.read_bytes()
-        verify(file.path, contents[file.name], str(path), "delete it, and load again to download it")
+        verify(file, contents[file.name], str(path), "delete it, and load again to download it")
     return contents
 
 
-def verify(path: str, content: bytes, subject: str, fix: str) -> None:
-    """Raises ValueError unless `content` has a checksum published for `path` (see checksums.toml)."""
-    accepted = _checksums()[path]
+def _accepted_checksums(file: RawFile) -> Sequence[str]:
+    """The checksums that `file` brings, else those in checksums.toml; ValueError if there are none."""
+    accepted = file.checksums or _checksums().get(file.path, ())
+    if not accepted:
+        raise ValueError(
+            f"no checksum is known for {file.path}, so it is not read; name it in "
+            f'RawFile({file.path!r}, ..., checksums=("sha256:...",)), or write "any" to accept all contents'
+        )
+    for checksum in accepted:
+        if checksum.partition(":")[0] not in ("sha256", "git", "rows", "any"):
+            raise ValueError(f"checksum {checksum!r} of {file.path} is of no known form; write sha256:, git:, rows: or any")
+    return accepted
+
+
+def verify(file: RawFile, content: bytes, subject: str, fix: str) -> None:
+    """Raises ValueError unless `content` has one of the checksums of `file`; `subject` and `fix` go into the message."""
+    accepted = _accepted_checksums(file)
     if accepted[0] == "any" or any(_matches(content, checksum) for checksum in accepted):
         return
     found = f"sha256 {hashlib.sha256(content).hexdigest()} ({len(content):,} bytes)"
@@ -119,7 +136,7 @@ def _matches(content: bytes, checksum: str) -> bool:
 
 
 def _row_digest(content: bytes) -> str:
-    """sha256 of a gzipped table's sorted lines: blind to line order, line ends and compression level; '' if not gzip."""
+    """sha256 of a gzipped table's sorted lines, whatever their order, line ends and compression; '' if it is not gzip."""
     try:
         lines = gzip.decompress(content).split()
     except (OSError, EOFError, zlib.error):
@@ -142,7 +159,7 @@ def _member(archive: bytes, file: RawFile) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes beside `path`, then renames: a reader sees the whole file or none."""
+    """Writes to a temporary file in the same folder, then renames it: a reader sees the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:

@@ -1,11 +1,10 @@
-"""How good embeddings are: one trusted evaluator, several named protocols.
+"""Evaluation of embeddings: one evaluator, several named protocols.
 
-`evaluate` scores embeddings against labels, `validate` does so without a look at the test nodes, `evaluate_links` scores
-them against edges that were held out before training.
+`evaluate` scores embeddings against labels. `validate` does so on validation nodes and never reads test labels.
+`evaluate_links` scores them against edges that were held out before training.
 """
 
 from localgcl.evaluation.evaluator import evaluate as evaluate
-from localgcl.evaluation.evaluator import raw_features as raw_features
 from localgcl.evaluation.evaluator import validate as validate
 from localgcl.evaluation.links import Holdout as Holdout
 from localgcl.evaluation.links import evaluate_links as evaluate_links
@@ -13,4 +12,4 @@ from localgcl.evaluation.links import hold_out_edges as hold_out_edges
 from localgcl.evaluation.presets import PRESETS as PRESETS
 from localgcl.evaluation.scores import Scores as Scores
 
-__all__ = ["evaluate", "validate", "raw_features", "hold_out_edges", "evaluate_links", "Holdout", "Scores", "PRESETS"]
+__all__ = ["evaluate", "validate", "hold_out_edges", "evaluate_links", "Holdout", "Scores", "PRESETS"]

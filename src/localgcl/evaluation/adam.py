@@ -1,8 +1,8 @@
 r"""Adam for many heads at once: one tensor holds them all, each head with its own learning rate and weight decay.
 
-Training the heads of a grid one after another reads the same embeddings again for each of them; side by side, all
-logits are one matrix product. Column k of the weights belongs to one head, so that settings of a head are a row vector
-over columns. The update is that of `torch.optim.Adam`, operation by operation:
+Heads trained one after another would each read the embeddings again; side by side, all logits are one matrix product.
+Column k of the weights belongs to one head, so learning rates and weight decays are row vectors over columns. The update is
+that of `torch.optim.Adam`, operation by operation:
 
 $g \leftarrow g + \lambda w$, $m \leftarrow \beta_1 m + (1 - \beta_1) g$, $v \leftarrow \beta_2 v + (1 - \beta_2) g^2$,
 $w \leftarrow w - \frac{\eta}{1 - \beta_1^t} m / (\sqrt{v} / \sqrt{1 - \beta_2^t} + \epsilon)$.
@@ -21,8 +21,8 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # torch's defaults, which every protoc
 class BatchedAdam:
     r"""Weights of shape (d, k) with one learning rate and weight decay per column; `step` changes them in place.
 
-    The factors that depend on the time t are made beforehand, $\eta / (1 - \beta_1^t)$ in `rates` and
-    $\sqrt{1 - \beta_2^t}$ in `roots`, and handed to `step`: so a step is the same operations at any time and can be recorded.
+    Factors that depend on the time t are computed beforehand: `rates` holds $\eta / (1 - \beta_1^t)$ and `roots` holds
+    $\sqrt{1 - \beta_2^t}$. `step` takes them as arguments, so every step does the same operations and can be recorded.
     """
 
     weights: Float[Tensor, "d k"]

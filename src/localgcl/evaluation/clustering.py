@@ -1,11 +1,11 @@
-"""k-means against the classes: whether groups show without any label."""
+"""k-means against the classes: whether clusters of embeddings match the labels."""
 
 import dataclasses
 from typing import ClassVar
 
 import torch
 
-from localgcl.evaluation.task import Outcome, Probe, Task, to_scikit, unit_rows
+from localgcl.evaluation.task import Probe, SplitScore, Task, normalised_rows, to_scikit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +38,13 @@ class ClusterProbe(Probe):
     def validates(self) -> bool:
         return False
 
-    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:  # noqa: ARG002  # scikit-learn runs on the CPU
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
         from sklearn.cluster import KMeans
         from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
         model = KMeans(task.num_classes, n_init=self.starts, random_state=seed % 2**32)
-        found = model.fit_predict(to_scikit(unit_rows(task.x)))
+        found = model.fit_predict(to_scikit(normalised_rows(task.x)))
         known = (task.y >= 0).numpy()
         truth = task.y.numpy()[known]
         nmi = 100.0 * float(normalized_mutual_info_score(truth, found[known]))
-        return Outcome(nmi, extra={"ARI": 100.0 * float(adjusted_rand_score(truth, found[known]))})
+        return SplitScore(nmi, extra={"ARI": 100.0 * float(adjusted_rand_score(truth, found[known]))})

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from localgcl.config import check, suggestion
 from localgcl.datasets import hide_test_labels, random_splits
 from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores
-from localgcl.evaluation.task import Matrix, Outcome, Probe, Task
+from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device
 
@@ -73,20 +72,20 @@ def validate(
     graph_or_labels: Any,
     splits: Sequence[Split] | None = None,
     *,
-    protocol: str = "linear",
-    seed: int = 0,
     device: str | torch.device = "cpu",
+    seed: int = 0,
+    protocol: str = "linear",
     **settings: Any,
 ) -> Scores:
-    """As `evaluate`, but on the validation nodes: what settings may be picked by.
+    """Scores embeddings on the validation nodes, for picking settings.
 
-    The labels of test nodes are not looked at, and may all be -1 (`localgcl.datasets.hide_test_labels`). The classifier's
-    own settings are picked on the same nodes, so the values are a little too high, for all embeddings alike.
+    Test labels are never read, and may all be -1 (`localgcl.datasets.hide_test_labels`). The classifier's own settings are
+    picked on the same nodes, so the values are a little too high, for all embeddings alike.
 
     Args:
         z: One row per node, as for `evaluate`.
         graph_or_labels: A graph with labels, or one integer per node.
-        splits: Which nodes to learn and validate on; when not given as for `evaluate`.
+        splits: Which nodes to learn and validate on; when not given, as for `evaluate`.
         protocol: A name of `PRESETS` that picks on validation nodes, such as "linear", "sklearn" or "knn".
         seed: Decides the classifier's initial weights, as for `evaluate`.
         device: Where "linear" and "knn" compute.
@@ -124,13 +123,8 @@ def validating_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
     return probe
 
 
-def raw_features(graph: Graph) -> Tensor:
-    """The baseline every embedding must beat: the node features themselves, sparse where the graph's are."""
-    return graph.x
-
-
 def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
-    """Embeddings and a labelled graph of as many nodes."""
+    """Embeddings and a labelled graph; ValueError if their numbers of nodes differ."""
     x, graph = read_embeddings(z), read_graph(graph_or_labels)
     if x.shape[0] != graph.num_nodes:
         raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
@@ -138,22 +132,22 @@ def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
 
 
 def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device) -> Scores:
-    outcomes: list[Outcome] = []
+    scores: list[SplitScore] = []
     names: list[str] = []
     for index, task in enumerate(tasks):
         for repeat in range(probe.runs):
-            outcomes.append(probe.run(task, _seed(seed, index, repeat), device))
+            scores.append(probe.run(task, _seed(seed, index, repeat), device))
             names.append(f"{task.name}, start {repeat}" if probe.runs > 1 else task.name)
     return Scores(
         protocol=probe.description,
         metric=probe.metric,
-        values=tuple(outcome.value for outcome in outcomes),
-        validation=tuple(outcome.validation for outcome in outcomes),
-        picks=tuple(outcome.pick for outcome in outcomes),
+        values=tuple(score.value for score in scores),
+        validation=tuple(score.validation for score in scores),
+        picks=tuple(score.pick for score in scores),
         names=tuple(names),
         over=over,
         seed=seed,
-        extra={name: tuple(outcome.extra[name] for outcome in outcomes) for name in outcomes[0].extra},
+        extra={name: tuple(score.extra[name] for score in scores) for name in scores[0].extra},
     )
 
 
@@ -191,7 +185,7 @@ def _splits(graph: Graph, splits: Sequence[Split] | None) -> Sequence[Split]:
 
 
 def _seed(seed: int, split: int, repeat: int) -> int:
-    """Unrelated streams for neighbouring seeds, splits and repeats."""
+    """A seed for one split and repeat; neighbouring ones give unrelated random numbers."""
     return int(np.random.SeedSequence([seed, split, repeat]).generate_state(1)[0])
 
 

@@ -1,4 +1,4 @@
-"""What users pass in, read and checked once: embeddings, labels, splits. All complaints are made here."""
+"""Reads and checks once what users pass in: embeddings, labels, splits. All errors about input are raised here."""
 
 import warnings
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def _matrix(z: Any) -> Matrix:
 
 
 def read_graph(graph_or_labels: Any) -> Graph:
-    """The graph, or labels alone as a graph without edges: then one set of checks and one way to split serves both."""
+    """The graph; labels alone become a graph without edges, so that the same checks and splits serve both."""
     if isinstance(graph_or_labels, Graph):
         graph = graph_or_labels.to("cpu")
     elif graph_or_labels is None:
@@ -60,7 +60,7 @@ def read_graph(graph_or_labels: Any) -> Graph:
 
 
 def read_classes(y: Int[Tensor, " n"], *, learnt: bool) -> tuple[Int[Tensor, " n"], Int[Tensor, " c"]]:
-    """Labels renumbered 0..c-1 without gaps (-1 stays), and the class that each number stands for."""
+    """Labels renumbered 0..c-1 without gaps (-1 stays), and the original class of each number."""
     known = y >= 0
     classes, numbered, counts = y[known].unique(return_inverse=True, return_counts=True)
     if len(classes) < 2:
@@ -78,7 +78,7 @@ def read_classes(y: Int[Tensor, " n"], *, learnt: bool) -> tuple[Int[Tensor, " n
 def read_tasks(
     x: Matrix, y: Int[Tensor, " n"], classes: Int[Tensor, " c"], splits: Sequence[Split], *, validates: bool, tests: bool = True
 ) -> list[Task]:
-    """One task per split, without the nodes whose label is unknown; without `tests` validation nodes stand in for test ones."""
+    """One task per split, without nodes of unknown label. Without `tests`, validation nodes take the place of test nodes."""
     if not splits:
         raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
     tasks = [_task(x, y, len(classes), split, validates=validates, tests=tests) for split in splits]
@@ -88,7 +88,7 @@ def read_tasks(
         others = f" (and {len(missed) - 1} more splits)" if len(missed) > 1 else ""
         warnings.warn(
             f"split {name!r}{others} has no training node of class {int(classes[lost[0]])}: "
-            f"its {'test' if tests else 'validation'} nodes cannot be got right",
+            f"its {'test' if tests else 'validation'} nodes cannot be classified correctly",
             LocalGCLWarning,
             stacklevel=3,
         )
@@ -112,5 +112,5 @@ def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, va
 
 
 def _untaught(task: Task) -> list[int]:
-    """Classes to be tested that no training node shows."""
+    """Tested classes that have no training node."""
     return sorted(set(task.y[task.test].tolist()) - set(task.y[task.train].tolist()))

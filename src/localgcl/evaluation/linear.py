@@ -11,21 +11,21 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.evaluation.adam import BatchedAdam
-from localgcl.evaluation.race import Race
-from localgcl.evaluation.task import Matrix, Normalise, Outcome, Probe, Task, accuracy, select, to_tensor, unit_rows
+from localgcl.evaluation.head_grid import HeadGrid
+from localgcl.evaluation.task import Matrix, Normalise, Probe, SplitScore, Task, accuracy, normalised_rows, select, to_tensor
 
 
 @dataclasses.dataclass(frozen=True)
 class LinearProbe(Probe):
-    r"""Softmax regression with bias, full-batch Adam, L2 penalty as `torch.optim.Adam(weight_decay=...)` has it.
+    r"""Softmax regression with bias, full-batch Adam, and the L2 penalty of `torch.optim.Adam(weight_decay=...)`.
 
     One head is trained for each pair of learning rate and weight decay, all heads at once from the same initial weights.
-    Validation accuracy is looked at every `check_every` steps; head and step with the highest one win, ties go to the
-    lowest validation loss. The test nodes are read once, by that head as it was at that step.
+    Validation accuracy is computed every `check_every` steps. The head and step with the highest one win; ties go to the
+    lowest validation loss. Only that head, with its weights of that step, reads the test nodes.
 
     Why this grid: methods produce embeddings whose scales differ by orders of magnitude, and one fixed penalty favours
-    some scale. Published evaluators use learning rates 1e-3 to 1e-2 and penalties 0 to 1e-2 chosen by hand for each
-    dataset; the default grid covers both ranges and lets validation choose. 1000 steps are enough for the slower
+    some scale. Published evaluators use learning rates 1e-3 to 1e-2 and penalties 0 to 1e-2, chosen by hand for each
+    data set. The default grid covers both ranges and lets validation choose. 1000 steps are enough for the slower
     learning rate; the picked step is a third regulariser.
 
     Cost: O(steps |train| d H C) for H heads and C classes. The penalised optimum depends on the training rows only
@@ -35,13 +35,13 @@ class LinearProbe(Probe):
         learning_rates: Adam's learning rates to try.
         weight_decays: L2 penalties to try, on weights and bias.
         steps: Number of Adam steps.
-        check_every: Steps between looks at the validation nodes; the last step is always looked at.
+        check_every: Steps between validations; the last step is always validated.
         pick: "best": highest validation accuracy, ties to the lowest validation loss. "first": highest validation
             accuracy, ties to the earliest step. "final": the last step, validation unused.
         initial: "xavier": Xavier-uniform weights, zero bias. "torch": as `torch.nn.Linear` starts.
         normalise: Embeddings as they are ("none"), with rows of unit L2 norm, or with columns standardised by the mean
             and deviation of the training rows.
-        repeats: Initial weights per split, each a value of its own.
+        repeats: Initialisations per split; each gives one value.
     """
 
     learning_rates: tuple[float, ...] = (1e-3, 1e-2)
@@ -85,19 +85,19 @@ class LinearProbe(Probe):
     def validates(self) -> bool:
         return self.pick != "final"
 
-    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:
         train, val, test = (select(task.x, nodes) for nodes in (task.train, task.val, task.test))
         if self.normalise == "rows":
-            train, val, test = unit_rows(train), unit_rows(val), unit_rows(test)
+            train, val, test = normalised_rows(train), normalised_rows(val), normalised_rows(test)
         elif self.normalise == "columns":
             train, val, test = _standardised(train, val, test)
         grid = list(itertools.product(self.learning_rates, self.weight_decays))
         start = initial_weights(task.x.shape[1], task.num_classes, self.initial, seed)
         head, step, weights = self._fit(train, task.y[task.train], val, task.y[task.val], grid, start, device)
-        # The one and only look at the test nodes.
+        # Test nodes are read here and nowhere else.
         value = accuracy(_predict(test, weights, device), task.y[task.test])
         validation = accuracy(_predict(val, weights, device), task.y[task.val]) if len(task.val) else None
-        return Outcome(value, validation, {"learning_rate": grid[head][0], "weight_decay": grid[head][1], "step": step})
+        return SplitScore(value, validation, {"learning_rate": grid[head][0], "weight_decay": grid[head][1], "step": step})
 
     @torch.no_grad()
     def _fit(
@@ -115,7 +115,7 @@ class LinearProbe(Probe):
         x, validation = _with_bias(train, device), _with_bias(val, device)
         # Sparse products from the left are fast and those from the right are not: keep the transpose too.
         transposed = x.T if isinstance(train, Tensor) else to_tensor(sp.csr_array(_append_ones(train).T), device)
-        race = Race(
+        head_grid = HeadGrid(
             x,
             transposed,
             torch.nn.functional.one_hot(train_y.to(device), classes).float()[:, None],
@@ -124,8 +124,8 @@ class LinearProbe(Probe):
             BatchedAdam(start.to(device).repeat(1, heads), *_columns(grid, classes, device), self.steps),
             ties_by_loss=self.pick == "best",
         )
-        race.run(self.steps, self.check_every, look=self.validates)
-        return race.picked() if self.validates else (0, self.steps, race.adam.weights)
+        head_grid.run(self.steps, self.check_every, look=self.validates)
+        return head_grid.picked() if self.validates else (0, self.steps, head_grid.adam.weights)
 
 
 def initial_weights(

@@ -1,4 +1,4 @@
-"""Link prediction: can embeddings tell edges they never saw from pairs that are no edges?"""
+"""Link prediction: scores held-out edges against pairs without an edge."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from localgcl.evaluation.inputs import read_embeddings
 from localgcl.evaluation.scores import Scores
-from localgcl.evaluation.task import Matrix, select, unit_rows
+from localgcl.evaluation.task import Matrix, normalised_rows, select
 from localgcl.graph import Graph
 
 Keys = NDArray[np.int64]
@@ -19,10 +19,10 @@ Keys = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Holdout:
-    """Pairs of nodes (u < v) to be told apart: edges hidden from training, and as many that are no edges.
+    """Held-out edges and as many pairs without an edge, each a pair of nodes u < v.
 
     Args:
-        edges: Hidden edges, shape (2, k).
+        edges: Edges held out of training, shape (2, k).
         others: Pairs without an edge in the full graph, shape (2, k).
         num_nodes: Number of nodes of the graph.
         seed: The seed they were drawn with.
@@ -34,21 +34,21 @@ class Holdout:
     seed: int
 
     def seen_in(self, graph: Graph) -> int:
-        """How many hidden edges a graph shows, in either direction: 0 for one that may be trained on."""
+        """Number of held-out edges in `graph`, in either direction; 0 for a graph that may be trained on."""
         hidden = _pair_keys(self.edges[0], self.edges[1], self.num_nodes)
         return int(np.isin(hidden, _edge_keys(graph)).sum())
 
 
 def hold_out_edges(graph: Graph, fraction: float = 0.1, seed: int = 0) -> tuple[Graph, Holdout]:
-    """Hides a random part of the undirected edges. O(|E| log |E|).
+    """Holds out a random fraction of the undirected edges. O(|E| log |E|).
 
-    An edge goes in both directions and with all its parallels; self-loops stay and are never hidden. The pairs that are
-    no edges are drawn uniformly, without repeats, among all pairs that the full graph does not join.
+    Both directions of an edge and all its parallels are held out together; self-loops stay. Pairs without an edge are drawn
+    uniformly, without repeats, from all pairs that the full graph does not join.
 
     Args:
         graph: The full graph.
-        fraction: Part of the undirected edges to hide, between 0 and 1.
-        seed: Decides which.
+        fraction: Share of the undirected edges to hold out, between 0 and 1.
+        seed: Seed of both draws.
 
     Returns:
         The graph to train on, and what to pass to `evaluate_links`.
@@ -79,10 +79,10 @@ def hold_out_edges(graph: Graph, fraction: float = 0.1, seed: int = 0) -> tuple[
 
 
 def evaluate_links(z: Any, holdout: Holdout) -> Scores:
-    """AUC and average precision, in percent, of the cosine of two embeddings as a score for an edge between them.
+    """AUC and average precision, in percent; the score of a pair is the cosine of its two embeddings.
 
-    The embeddings must come from training on the graph that `hold_out_edges` returned, and be computed on that graph:
-    nothing in z tells whether hidden edges were seen, but `holdout.seen_in(graph)` does.
+    Train on the graph that `hold_out_edges` returned, and embed that graph. z does not show whether held-out edges were
+    seen; `holdout.seen_in(graph)` does.
 
     Args:
         z: One row per node, dense or sparse.
@@ -111,8 +111,8 @@ def evaluate_links(z: Any, holdout: Holdout) -> Scores:
 def _cosine(x: Matrix, pairs: Int[Tensor, "2 k"], chunk: int = 65536) -> NDArray[Any]:
     found = []
     for part in pairs.split(chunk, dim=1):
-        left: Any = unit_rows(select(x, part[0]))  # a tensor or a scipy array, which multiply entry by entry alike
-        right: Any = unit_rows(select(x, part[1]))
+        left: Any = normalised_rows(select(x, part[0]))  # tensors and scipy arrays both multiply entry by entry
+        right: Any = normalised_rows(select(x, part[1]))
         product = (left * right).sum(1)
         found.append(product.cpu().numpy() if isinstance(product, Tensor) else np.asarray(product))
     return np.concatenate(found)
@@ -146,9 +146,9 @@ def _edge_keys(graph: Graph) -> Keys:
 
 
 def _unjoined(edges: Keys, ranks: Keys) -> Keys:
-    """The pairs at the given ranks of the list of all pairs that are no edges.
+    """The pairs at the given ranks in the list of all pairs without an edge.
 
-    Before the edge at position i of the sorted list lie edges[i] - i pairs without an edge; a rank moves up by the number
+    edges[i] - i pairs without an edge lie before the edge at position i of the sorted list. So a rank moves up by the number
     of edges that lie before it.
     """
     return ranks + np.searchsorted(edges - np.arange(len(edges)), ranks, side="right")

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.evaluation.task import Outcome, Probe, Task, accuracy, select, to_scikit, unit_rows
+from localgcl.evaluation.task import Probe, SplitScore, Task, accuracy, normalised_rows, select, to_scikit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,9 +19,9 @@ class LogisticProbe(Probe):
     Args:
         strengths: The values of C to try; ties go to the first.
         pick: "validation": fit on train, pick on validation. "kfold" (GRACE): 5 folds of the training nodes, refit on
-            them, tested on validation and test nodes, all that GRACE leaves out. "shuffle" (BGRL): 5 random halves of
-            training and validation nodes together, refit on both, tested on the test nodes. Both cross-validations
-            score C as those codes do, by the share of nodes whose every one-vs-rest answer is right.
+            all of them, tested on validation and test nodes together. "shuffle" (BGRL): 5 random halves of training and
+            validation nodes together, refit on both, tested on the test nodes. Both cross-validations score C as those
+            codes do, by the share of nodes whose every one-vs-rest answer is right.
     """
 
     strengths: tuple[float, ...] = tuple(2.0**power for power in range(-10, 11))
@@ -45,7 +45,7 @@ class LogisticProbe(Probe):
     def validates(self) -> bool:
         return self.pick == "validation"
 
-    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:  # noqa: ARG002  # scikit-learn runs on the CPU
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
         fitted = torch.cat([task.train, task.val]) if self.pick == "shuffle" else task.train
         tested = torch.cat([task.val, task.test]) if self.pick == "kfold" else task.test
         x, target = _rows(task, fitted), _indicator(task, fitted)
@@ -54,7 +54,7 @@ class LogisticProbe(Probe):
         else:
             model, strength, validation = self._pick_by_folds(x, target, seed)
         value = accuracy(_predict(model, _rows(task, tested)), task.y[tested])
-        return Outcome(value, validation, {"C": strength})
+        return SplitScore(value, validation, {"C": strength})
 
     def _pick_on_validation(self, task: Task, x: Any, target: NDArray[Any]) -> tuple[Any, float, float]:
         best: tuple[Any, float, float] = (None, 0.0, -1.0)
@@ -92,7 +92,7 @@ def _classifier(strength: float) -> Any:
 
 def _fit(model: Any, x: Any, target: NDArray[Any]) -> Any:
     with warnings.catch_warnings():
-        # A class absent from the fitted nodes: the evaluator has said so already, once.
+        # A class absent from the fitted nodes: the evaluator has already warned.
         warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
         return model.fit(x, target)
 
@@ -102,7 +102,7 @@ def _predict(model: Any, x: Any) -> Tensor:
 
 
 def _rows(task: Task, nodes: Tensor) -> Any:
-    return to_scikit(unit_rows(select(task.x, nodes)))
+    return to_scikit(normalised_rows(select(task.x, nodes)))
 
 
 def _indicator(task: Task, nodes: Tensor) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""k nearest neighbours by cosine: what embeddings say without any training."""
+"""k nearest neighbours by cosine: a classifier that is not trained."""
 
 import dataclasses
 
@@ -6,14 +6,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.evaluation.task import Matrix, Outcome, Probe, Task, accuracy, select, to_tensor, unit_rows
+from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, accuracy, normalised_rows, select, to_tensor
 
 
 @dataclasses.dataclass(frozen=True)
 class NeighbourProbe(Probe):
     """Majority vote of the k training nodes of largest cosine; k picked on validation, ties to the first of `ks`.
 
-    Equal votes go to the lowest class, as in scikit-learn. Similarities are made `chunk` rows at a time: memory is
+    Equal votes go to the lowest class, as in scikit-learn. Similarities are computed `chunk` rows at a time: memory is
     O(chunk |train|), never |V|^2. Values of k above the number of training nodes are left out.
     """
 
@@ -30,7 +30,7 @@ class NeighbourProbe(Probe):
     def description(self) -> str:
         return f"k nearest neighbours: cosine, majority vote, k in {', '.join(map(str, self.ks))} picked on validation"
 
-    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:  # noqa: ARG002  # nothing here is random
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # nothing here is random
         ks = tuple(k for k in self.ks if k <= len(task.train))
         if not ks:
             raise ValueError(f"ks is {self.ks}, but {task.name!r} has {len(task.train)} training nodes; pass smaller ks")
@@ -38,17 +38,17 @@ class NeighbourProbe(Probe):
         validation = [accuracy(votes, truth) for votes in self._votes(task, task.val, ks, device)]
         best = max(range(len(ks)), key=lambda i: (validation[i], -i))
         (predicted,) = self._votes(task, task.test, (ks[best],), device)
-        return Outcome(accuracy(predicted, task.y[task.test]), validation[best], {"k": ks[best]})
+        return SplitScore(accuracy(predicted, task.y[task.test]), validation[best], {"k": ks[best]})
 
     def _votes(
         self, task: Task, nodes: Int[Tensor, " m"], ks: tuple[int, ...], device: torch.device
     ) -> list[Int[Tensor, " m"]]:
         """The class each node is given, one tensor per k."""
-        train = to_tensor(unit_rows(select(task.x, task.train)), device)
+        train = to_tensor(normalised_rows(select(task.x, task.train)), device)
         known = task.y[task.train].to(device)
         found: list[list[Tensor]] = [[] for _ in ks]
         for part in nodes.split(self.chunk):
-            similarity = (train @ _dense(unit_rows(select(task.x, part)), device).T).T
+            similarity = (train @ _dense(normalised_rows(select(task.x, part)), device).T).T
             nearest = known[similarity.topk(max(ks), dim=1).indices]
             ballots = torch.nn.functional.one_hot(nearest, task.num_classes).cumsum(1)
             for votes, k in zip(found, ks, strict=True):

@@ -1,11 +1,11 @@
 """PRESETS: every protocol by name. Those named after a method do what its published evaluator does.
 
-Numbers of two protocols do not compare: some validate and some do not, and GRACE and BGRL fit on other nodes. A preset
-sets the classifier only; splits are the evaluator's or yours. Every preset reads the test nodes once, also where the
-published code did not: CCA-SSG's keeps the best test accuracy among steps of equal validation accuracy, which lets test
-labels choose, and here the first of them counts; GMI's picks its number of steps by test accuracy, and here validation
-does. SUGRL sets penalty and steps by hand for each graph: the preset has Cora's, and `weight_decays` and `steps` can be
-changed. AFGRL also picks the epoch of pre-training by validation accuracy, which is not the classifier's affair.
+Scores of two protocols do not compare: some validate and some do not, and GRACE and BGRL fit on other nodes. A preset sets
+the classifier only, not the splits. Every preset reads the test nodes once, also where the published code does not.
+CCA-SSG's code keeps the best test accuracy among steps of equal validation accuracy, which lets test labels choose; here
+the first of them counts. GMI's code picks its number of steps by test accuracy; here validation picks it. SUGRL sets penalty
+and steps by hand for each graph: the preset has Cora's, and `weight_decays` and `steps` can be changed. AFGRL also picks the
+epoch of pre-training by validation accuracy, which a classifier cannot do.
 """
 
 from collections.abc import Mapping

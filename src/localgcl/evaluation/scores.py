@@ -1,4 +1,4 @@
-"""Scores: what every protocol returns. Numbers never travel without the protocol that made them."""
+"""Scores: what every protocol returns, together with a description of the protocol."""
 
 import dataclasses
 import statistics
@@ -14,7 +14,7 @@ class Scores:
         protocol: What was done, in words: the classifier, its grid and what its settings were picked on.
         metric: Name of the main metric, such as "accuracy".
         values: The main metric, one value per split (and repeat).
-        validation: The same metric on the validation nodes at the picked point; None where nothing was validated.
+        validation: The same metric on the validation nodes, with the picked settings; None if nothing was validated.
         picks: The settings picked on validation, one mapping per value.
         names: What each value belongs to, such as "split 3".
         over: What mean and deviation are taken over, such as "20 splits".

@@ -1,4 +1,4 @@
-"""Task, Outcome, Probe: the seam between the evaluator, which checks input once, and the protocols, which trust it."""
+"""Task, SplitScore, Probe: the seam between the evaluator, which checks input once, and the protocols, which trust it."""
 
 import abc
 import dataclasses
@@ -31,8 +31,8 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
-    """One value of `Scores`, in percent, and what led to it."""
+class SplitScore:
+    """One value of `Scores`, in percent, with its validation score and picked settings."""
 
     value: float
     validation: float | None = None
@@ -49,7 +49,7 @@ class Probe(abc.ABC):
     @property
     @abc.abstractmethod
     def description(self) -> str:
-        """Everything that matters for comparing numbers, in one line."""
+        """The protocol in one line, with everything that matters for comparing scores."""
 
     @property
     def runs(self) -> int:
@@ -58,11 +58,11 @@ class Probe(abc.ABC):
 
     @property
     def validates(self) -> bool:
-        """Whether settings are picked on the validation nodes, so that there must be some."""
+        """True if settings are picked on the validation nodes; a split then needs some."""
         return True
 
     @abc.abstractmethod
-    def run(self, task: Task, seed: int, device: torch.device) -> Outcome:
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:
         """Fits on the training nodes and reads the test nodes once."""
 
 
@@ -89,7 +89,7 @@ def select(x: Matrix, nodes: Int[Tensor, " k"]) -> Matrix:
     return x[nodes.cpu().numpy()]
 
 
-def unit_rows(x: Matrix) -> Matrix:
+def normalised_rows(x: Matrix) -> Matrix:
     """Rows of unit L2 norm; zero rows stay zero."""
     if isinstance(x, Tensor):
         return torch.nn.functional.normalize(x, dim=1)

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localgcl.config import Config
-from localgcl.datasets import random_splits
 from localgcl.datasets.source import Source
+from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import PRESETS, Scores, evaluate
 from localgcl.graph import Graph, Split
 from localgcl.graph.prepare import column_statistics, prepare
-from localgcl.io.files import read_embeddings, read_labels
-from localgcl.methods import configure, find_method
+from localgcl.io.files import read_labelled_embeddings
+from localgcl.methods import find_method
+from localgcl.methods.settings import untrained
 from localgcl.training import Model, RunFolder, fit
 
 
@@ -62,30 +61,15 @@ def score_table(
     seed: int = 0,
     device: str = "cpu",
 ) -> Scores:
-    """Scores a file of embeddings against a file of labels, matched by node id."""
-    ids, z = read_embeddings(embeddings)
-    label_ids, y = read_labels(labels)
-    positions = _match(ids, label_ids, len(z), len(y), str(labels))
-    known = np.full(len(z), -1, dtype=np.int64)
-    known[positions] = y
-    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=known)
+    """Scores of a file of embeddings against a file of labels, matched by node id."""
+    z, y = read_labelled_embeddings(embeddings, labels)
+    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=y)
     return evaluate(z, nodes, _splits(protocol, nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
-
-
-def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
-    """The graph's own splits, else `num` random ones."""
-    return graph.splits or random_splits(graph, num=num, seed=seed)
 
 
 def _splits(protocol: str, graph: Graph, num: int, seed: int) -> Sequence[Split] | None:
     """None for a protocol that looks at all nodes at once."""
     return splits_of(graph, num, seed) if protocol not in PRESETS or PRESETS[protocol].uses_splits else None
-
-
-def untrained(config: Config) -> Config:
-    """The same graph and encoder as `config`, for the method that does not train."""
-    own = vars(config.options)
-    return configure("random-init", {name: value for name, value in config.flat().items() if name not in own})
 
 
 def _rows(run: RunFolder, graph: Graph, baselines: bool, device: str) -> list[tuple[str, Any]]:
@@ -111,17 +95,3 @@ def _over_runs(scores: list[Scores]) -> Scores:
         over=f"{len(scores)} runs, {first.over} each",
         seed=first.seed,
     )
-
-
-def _match(ids: NDArray[Any] | None, label_ids: NDArray[Any] | None, n: int, num_labels: int, file: str) -> NDArray[np.int64]:
-    """Row of the embeddings that each label belongs to."""
-    if label_ids is None:
-        if num_labels != n:
-            raise ValueError(f"{file} has {num_labels} labels for {n} embeddings; give one per row, or a table with node ids")
-        return np.arange(n)
-    names = np.arange(n) if ids is None else ids
-    position = {str(name): row for row, name in enumerate(names.tolist())}
-    unknown = [name for name in label_ids.tolist() if str(name) not in position]
-    if unknown:
-        raise ValueError(f"{file} labels node {unknown[0]!r} and {len(unknown) - 1} more that have no embedding; drop them")
-    return np.array([position[str(name)] for name in label_ids.tolist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Graph: the one type that every other room speaks of."""
+"""Graph: the one type that all other packages work on."""
 
 from localgcl.graph.graph import Graph as Graph
 from localgcl.graph.graph import Split as Split

@@ -1,4 +1,4 @@
-"""What a Graph must be made of, checked where it enters; each error names what is wrong and the way out."""
+"""Checks of the parts of a Graph; each error says what is wrong and how to fix it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def check_structure(indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"], node_ids: NDArray[Any]) -> None:
-    """CSR pointers and sorted columns in range, and one id a node."""
+    """ValueError unless pointers are valid, columns are sorted and in range, and every node has one id."""
     n = indptr.numel() - 1
     if indptr.dtype != torch.int64 or indices.dtype != torch.int64:
         raise ValueError(f"indptr and indices must be int64, got {indptr.dtype} and {indices.dtype}; use .long()")
@@ -26,7 +26,7 @@ def check_structure(indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
             f"edge targets run from {int(indices.min())} to {int(indices.max())}, but the graph has nodes 0 to "
             f"{n - 1}; build the graph with Graph.from_edges"
         )
-    # Sorted rows are what coalesced and transposed rely on; a key a row apart makes one comparison enough.
+    # `coalesced` and `transposed` rely on sorted rows. With one key for row and column, one comparison is enough.
     rows = torch.arange(n, device=indices.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
     if bool(((rows * n + indices).diff() < 0).any()):
         raise ValueError("CSR rows must list their targets in increasing order; build the graph with Graph.from_edges")
@@ -35,7 +35,7 @@ def check_structure(indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
 
 
 def check_features(x: Tensor, node_ids: NDArray[Any]) -> None:
-    """One row of finite numbers a node."""
+    """ValueError unless every node has one row of finite numbers."""
     n = len(node_ids)
     if x.ndim != 2 or x.shape[0] != n:
         raise ValueError(f"features have shape {tuple(x.shape)}, but the graph has {n} nodes; give one row per node")
@@ -53,7 +53,7 @@ def check_features(x: Tensor, node_ids: NDArray[Any]) -> None:
 
 
 def check_labels(y: Tensor | None, n: int) -> None:
-    """One class a node, -1 where it is not known."""
+    """ValueError unless every node has one class, -1 where unknown."""
     if y is None:
         return
     if y.dtype != torch.int64 or y.shape != (n,):
@@ -63,7 +63,7 @@ def check_labels(y: Tensor | None, n: int) -> None:
 
 
 def check_splits(splits: Iterable[Any], n: int) -> None:
-    """Node positions in range, in one part of a split each."""
+    """ValueError unless node positions are in range and each is in one part of a split."""
     for split in splits:
         parts = torch.cat([split.train, split.val, split.test])
         if parts.numel() and (int(parts.min()) < 0 or int(parts.max()) >= n):
@@ -73,11 +73,11 @@ def check_splits(splits: Iterable[Any], n: int) -> None:
             raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
 
 
-# What users hand over, as tensors
+# User input -> tensors
 
 
 def positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
-    """Node positions as int64; `role` is what an error calls them."""
+    """Node positions as int64; `role` names them in errors."""
     array = nodes if isinstance(nodes, Tensor) else np.asarray(nodes)
     if 0 in array.shape:
         return torch.zeros(0, dtype=torch.int64)
@@ -92,12 +92,12 @@ def positions(nodes: Any, role: str) -> Int[Tensor, " m"]:
 
 
 def labels(y: Any) -> Int[Tensor, " n"]:
-    """Classes as int64, whole floats included; anything else is refused."""
+    """Classes as int64, also from whole floats; anything else is refused."""
     array = y.cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if array.dtype.kind == "f" and array.size and (np.isfinite(array) & (array == np.floor(array))).all():
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        # numpy turns a list with one odd member into one type, so the odd one is looked for in what was given.
+        # numpy converts a mixed list to one type, so the invalid value is searched in the original.
         given = list(y) if isinstance(y, list | tuple) else array.ravel().tolist()
         wrong = next((v for v in given if not (v.is_integer() if isinstance(v, float) else isinstance(v, int))), array.dtype)
         raise ValueError(f"labels must be integers, got {wrong!r}; number the classes 0, 1, 2... (-1 for unknown)")
@@ -111,7 +111,7 @@ def ids(node_ids: Any) -> NDArray[Any]:
     ids = np.asarray(node_ids)
     if ids.ndim != 1:
         raise ValueError(f"node ids have shape {ids.shape}; give a one-dimensional array (of dtype object if ids are tuples)")
-    # Objects are told apart by hash, since ids of mixed types have no order.
+    # Objects are compared by hash, because ids of mixed types cannot be sorted.
     distinct = len(set(ids.tolist())) if ids.dtype == object else len(np.unique(ids))
     if distinct != len(ids):
         ((name, count),) = Counter(ids.tolist()).most_common(1)

@@ -1,4 +1,4 @@
-"""CSR, the one adjacency type: compressed sparse rows, and what follows from them; and sparse matrices as torch stores them."""
+"""CSR, the one adjacency type: compressed sparse rows and what is computed from them. Also sparse matrices in torch."""
 
 import warnings
 from functools import cached_property
@@ -19,7 +19,7 @@ Transposed = tuple[Int[Tensor, " turned"], Int[Tensor, " m"], Int[Tensor, " m"]]
 
 
 class CSR:
-    """Row i lists its columns in increasing order. Everything below is computed when it is first asked for, and kept.
+    """Row i lists its columns in increasing order. Properties are computed on first use and cached.
 
     The structure of a graph is square. The neighbourhoods of a batch are rectangular: one row for each node of the batch, and
     columns that number the rows of its embeddings, the batch's own nodes first and then those that are only neighbours.
@@ -27,9 +27,9 @@ class CSR:
     Args:
         indptr: Row pointers, shape (rows + 1,).
         indices: Column of each entry.
-        num_columns: As many as rows when not given.
-        rows: The row of each entry, where it is known already.
-        transposed: What `transposed` would compute, where it is known already.
+        num_columns: The number of rows when not given.
+        rows: The row of each entry, if already known.
+        transposed: The result of `transposed`, if already known.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class CSR:
     @property
     def without_loops(self) -> "CSR":
         """The same rows without their diagonal entries."""
-        # Not cached where it is this object itself: one that holds itself is freed late, and views come at every step.
+        # Not cached if it is this object: an object that refers to itself is freed late, and every step makes new views.
         return self._loopless if self.has_loops else self
 
     @cached_property
@@ -110,9 +110,9 @@ class CSR:
         return CSR(indptr, indices, self.num_columns)
 
     def keep(self, mask: Bool[Tensor, " m"]) -> "CSR":
-        """The entries that `mask` names, in their order. O(entries): nothing is sorted.
+        """The entries that `mask` selects, in their order. O(entries): nothing is sorted.
 
-        The transpose is thinned out as well, so that many subsets of one structure cost one sort in all.
+        The transpose is filtered too, so that many subsets of one structure cost a single sort.
         """
         where = mask.nonzero().flatten()
         before = _counts(mask)
@@ -137,9 +137,9 @@ def sort_edges(source: Int[Tensor, " m"], target: Int[Tensor, " m"], num_nodes: 
 def insert_diagonal(
     indptr: Int[Tensor, " pointers"], indices: Int[Tensor, " m"]
 ) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Bool[Tensor, " k"]]:
-    """CSR with an entry (i, i) put in its place in each row, and which entries those are. O(m), without a sort.
+    """CSR with an entry (i, i) inserted into each row, and a mask of these entries. O(m), without a sort.
 
-    The rows are sorted and have no such entry yet.
+    The rows must be sorted and have no such entry yet.
     """
     n, device = indptr.numel() - 1, indptr.device
     nodes = torch.arange(n, device=device)
@@ -163,7 +163,7 @@ def _pointers(rows: Int[Tensor, " m"], num_rows: int) -> Int[Tensor, " pointers"
 
 
 def _counts(mask: Bool[Tensor, " m"]) -> Int[Tensor, " counts"]:
-    """How many are set before each position, and in all."""
+    """The number of set entries before each position, and in total."""
     counts = torch.zeros(mask.numel() + 1, dtype=torch.int64, device=mask.device)
     torch.cumsum(mask, 0, out=counts[1:])
     return counts
@@ -176,7 +176,7 @@ def as_features(x: Any) -> Tensor:
     """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
     if sp.issparse(x):
         matrix: Any = x
-        # A copy: summing duplicates works in place, and index arrays shared with the caller's matrix would spoil it.
+        # A copy: summing duplicates works in place, and would change the caller's matrix through shared index arrays.
         csr = sp.csr_array(matrix, dtype=np.float32, copy=True)
         csr.sum_duplicates()
         parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
@@ -193,7 +193,7 @@ def as_features(x: Any) -> Tensor:
 
 
 def csr_tensor(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse CSR tensor whose parts are known to be right, so torch need not check them at every step."""
+    """A sparse CSR tensor whose parts are known to be valid, so that torch need not check them at every step."""
     return torch.sparse_csr_tensor(indptr, indices, values, size=shape, check_invariants=False)
 
 

@@ -1,4 +1,4 @@
-"""Graph: the one type that every other room speaks of. Frozen, validated once, compressed sparse rows (CSR)."""
+"""Graph: the one type that all other packages work on. Frozen, validated once, compressed sparse rows (CSR)."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Graph:
         splits: Train/validation/test divisions that belong to the graph.
         node_ids: The user's own name of each node (any hashable scalars); 0..n-1 when not given.
         name: What to call the graph in logs and tables.
-        structure: The CSR of `indptr` and `indices`, where it has been made already.
+        structure: The CSR of `indptr` and `indices`, if already made.
         trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
@@ -143,7 +143,7 @@ class Graph:
 
     @cached_property
     def csr(self) -> CSR:
-        """The edges alone."""
+        """The edges as a CSR structure."""
         return self.structure or CSR(self.indptr, self.indices)
 
     @property
@@ -192,7 +192,7 @@ class Graph:
         return self.with_edges(torch.cat([self.rows, self.indices]), torch.cat([self.indices, self.rows])).coalesced()
 
     def keep_edges(self, mask: Bool[Tensor, " m"]) -> "Graph":
-        """The same nodes with the edges that `mask` names, in their order. O(|E|): nothing is sorted or checked again."""
+        """The same nodes with the edges that `mask` selects, in their order. O(|E|): nothing is sorted or checked again."""
         return self._with_structure(self.csr.keep(mask))
 
     def coalesced(self) -> "Graph":

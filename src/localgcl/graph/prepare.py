@@ -1,4 +1,4 @@
-"""From the graph as loaded to the graph as trained on: edges made undirected, features scaled. Graph -> Graph."""
+"""Prepares a loaded graph for training: edges made undirected, features scaled. Graph -> Graph."""
 
 import hashlib
 import warnings
@@ -21,7 +21,7 @@ ColumnStatistics = dict[str, Tensor]
 
 
 def column_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
-    """What scaling has to remember of the training graph, so that unseen nodes are scaled alike."""
+    """Column statistics of the training graph, so that unseen nodes are scaled the same way."""
     if scaling != "standard":
         return {}
     x = graph.x.to_dense().double()
@@ -33,8 +33,8 @@ def column_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
 def prepare(graph: Graph, preparation: Preparation, statistics: ColumnStatistics) -> Graph:
     """Applies the choices of `preparation`. O(|E| log |E| + stored feature values).
 
-    Keeping parallel edges while symmetrising gives A + A^T: an undirected graph then holds each edge twice, as in the
-    data releases with which the paper's edge counts were made, and its self-loops in the GCN weigh half as much.
+    Keeping parallel edges while symmetrising gives A + A^T: an undirected graph then holds each edge twice, as in the data
+    releases behind the paper's edge counts, and self-loops in the GCN weigh half as much.
     """
     if preparation.symmetrise and preparation.parallel_edges == "drop":
         graph = graph.symmetrized()
@@ -69,7 +69,7 @@ def scale(x: Tensor, scaling: Scaling, statistics: ColumnStatistics) -> Tensor:
 
 
 def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) -> Float[Tensor, "n f"]:
-    r"""Label-free features of the graph alone, for graphs that come without any.
+    r"""Features computed from the edges alone, for graphs without any; labels are not used.
 
     Column block k = 1..hops is $P^k R$, where $P = D^{-1} A$ averages over neighbours and R holds random signs; its rows
     place nodes that reach the same part of the graph close together (very sparse random projection of the k-step
@@ -102,7 +102,7 @@ def featureless(
     node_ids: Any = None,
     name: str = "graph",
 ) -> Graph:
-    """A graph that came without features, given structural ones, and a warning that says so. O(|E| f)."""
+    """A graph with structural features, for edges that come without any; warns that it does so. O(|E| f)."""
     placeholder = torch.zeros(num_nodes, 1)
     bare = Graph.from_edges(source, target, x=placeholder, y=y, splits=splits, node_ids=node_ids, name=name)
     x = structural_features(bare.symmetrized())

@@ -1,1 +1,1 @@
-"""Every foreign type and file enters and leaves here."""
+"""Types of other libraries and files: they become a Graph here, and leave from here."""

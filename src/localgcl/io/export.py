@@ -1,4 +1,8 @@
-"""Embeddings out: NPY, Parquet, CSV, word2vec text, FAISS. A file appears whole under its name, or not at all."""
+"""Embeddings -> files: NPY, Parquet, CSV, word2vec text, FAISS.
+
+`WRITERS` is the registry of formats: one assignment, `WRITERS[".mine"] = write_mine`, adds a format to `write_embeddings` and
+to `localgcl embed`.
+"""
 
 import errno
 import os
@@ -8,44 +12,47 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
+from localgcl.io.arrays import to_array
 from localgcl.system.files import replacing
 
 Array = NDArray[Any]
 
-_ROWS_AT_ONCE = 4096  # text takes some 30 times the room of the numbers
+Writer = Callable[[BinaryIO, Array, Array], None]
+"""Writes to an open file: float32 embeddings of shape (n, d), and n ids, integers or text."""
+
+_ROWS_AT_ONCE = 4096  # as text, rows take some 30 times the memory of their numbers
 
 
 def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None, *, overwrite: bool = False) -> None:
-    """Writes embeddings in the format that the extension of `path` names. O(n d).
+    """Writes embeddings in the format that the extension of `path` names, one of `WRITERS`. O(n d).
 
     ========== ===========================================================================================
     .npy       the float32 matrix, rows in node order, without ids
     .parquet   the column `id`, then `e0`, `e1`... in float32
     .csv .tsv  the same columns as text; the digits written give back the same float32
-    .txt       word2vec text: a line "n d", then a line for each node: id and values, separated by spaces
+    .txt       word2vec text: a line "n d", then one line per node: id and values, separated by spaces
     .faiss     a FAISS index of the rows, scaled to unit length so that inner products are cosines; it answers with
                the ids if they are integers, else with row positions
     ========== ===========================================================================================
 
-    The file is written beside its place under a temporary name and then renamed: nobody sees half a file, and a full
-    disk leaves an older file of that name as it was.
+    The file is written in the same folder under a temporary name and then renamed: nobody sees half a file, and if the
+    disk is full, an older file of that name stays as it was.
 
     Args:
-        path: Where to write.
+        path: The file to write.
         z: Embeddings, shape (n, d): an array or a tensor.
         node_ids: Id of each row; 0..n-1 when not given.
-        overwrite: Replace a file that is there already.
+        overwrite: Replace the file if it exists.
 
     Raises:
-        FileExistsError: The file is there and `overwrite` is False.
+        FileExistsError: The file exists and `overwrite` is False.
         ValueError: The extension is unknown, or ids and rows do not fit.
         OSError: The file could not be written; nothing is left of it.
     """
     path = Path(path)
-    write = WRITERS.get(path.suffix.lower())
-    if write is None:
+    kind = max((known for known in WRITERS if path.name.lower().endswith(known)), key=len, default=None)
+    if kind is None:
         raise ValueError(f"{path} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
     matrix, ids = _checked(z, node_ids)
     if not path.parent.is_dir():
@@ -56,15 +63,15 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
         raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True to replace it")
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
-            write(file, matrix, ids)
+            WRITERS[kind](file, matrix, ids)
     except OSError as error:
         reason = f"could not write the embeddings: {error.strerror or error}"
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
 
 
 def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
-    """The embeddings as a float32 matrix, the ids as flat integers or text."""
-    matrix = np.ascontiguousarray(z.detach().cpu().numpy() if isinstance(z, Tensor) else z, dtype=np.float32)
+    """The embeddings as a float32 matrix, and the ids as an array of integers or text."""
+    matrix = np.ascontiguousarray(to_array(z), dtype=np.float32)
     if matrix.ndim != 2:
         raise ValueError(f"embeddings have shape {matrix.shape}; give a matrix, one row per node")
     if node_ids is None:
@@ -82,6 +89,7 @@ def _write_npy(file: BinaryIO, matrix: Array, ids: Array) -> None:  # noqa: ARG0
 
 
 def _table(matrix: Array, ids: Array) -> Any:
+    """The pyarrow table of the columns `id`, `e0`, `e1`..."""
     import pyarrow as pa
 
     columns = {"id": pa.array(ids)} | {f"e{j}": pa.array(matrix[:, j]) for j in range(matrix.shape[1])}
@@ -112,7 +120,7 @@ def _write_word2vec(file: BinaryIO, matrix: Array, ids: Array) -> None:
     file.write(f"{matrix.shape[0]} {matrix.shape[1]}\n".encode())
     for start in range(0, len(names), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)
-        rows = matrix[block].astype(str).tolist()  # the shortest digits that give back the float32
+        rows = matrix[block].astype(str).tolist()  # the fewest digits that give back the same float32
         lines = (" ".join([name, *row]) for name, row in zip(names[block], rows, strict=True))
         file.write("".join(f"{line}\n" for line in lines).encode())
 
@@ -133,7 +141,7 @@ def _write_faiss(file: BinaryIO, matrix: Array, ids: Array) -> None:
     file.write(faiss.serialize_index(index).tobytes())
 
 
-WRITERS: dict[str, Callable[[BinaryIO, Array, Array], None]] = {
+WRITERS: dict[str, Writer] = {
     ".npy": _write_npy,
     ".parquet": _write_parquet,
     ".csv": _write_csv,
@@ -141,4 +149,4 @@ WRITERS: dict[str, Callable[[BinaryIO, Array, Array], None]] = {
     ".txt": _write_word2vec,
     ".faiss": _write_faiss,
 }
-"""How to write each extension."""
+"""The writer of each extension, in lower case. Assign here to add a format or to replace one."""

@@ -1,7 +1,7 @@
-"""One reader a format: CSV, TSV and Parquet -> a pyarrow table; NPY and NPZ -> arrays by name.
+"""File formats: CSV, TSV and Parquet -> a pyarrow table; NPY and NPZ -> arrays by name.
 
-What is in a table or an array is for the caller to judge. Every complaint about a file is one line that names the file,
-the place in it and the way out.
+Here a file is only decoded; columns.py and files.py read what the tables and arrays mean. Every error is one line that
+names the file, the place in it and the fix.
 """
 
 import csv
@@ -20,6 +20,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import scipy.sparse as sp
 
+from localgcl.io.columns import check_edge_columns, listed
+
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _KNOWN = (*TABLES, ".npy", ".npz")
 
@@ -27,12 +29,12 @@ _BROKEN = (OSError, EOFError, KeyError, MemoryError, SyntaxError, UnicodeError, 
 """What numpy, scipy, gzip and pyarrow raise for a truncated or corrupt file (pyarrow's errors are OSError or ValueError)."""
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # what tells a short header from a row of data
-_LONGEST_ROW = 1 << 24  # bytes of a row of a CSV file
+_ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # first cells of a header; see _looks_like_data
+_LONGEST_ROW = 1 << 24  # bytes in a row of a CSV file, at most
 
 
 def kind_of(path: Path) -> str:
-    """The extension that says how to read `path`, once it is sure that there is something to read."""
+    """The extension of `path`, which says how to read it; ValueError if it is unknown, or if there is nothing to read."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; check the path")
     if path.is_dir():
@@ -45,25 +47,21 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def edge_columns(path: Path, kind: str) -> dict[str, Any]:
-    """The columns of a table of edges by name, in lower case; source and target are among them."""
+def edge_table(path: Path, kind: str) -> Any:
+    """A table with the columns `source` and `target`; the cells of a CSV file are text."""
     if kind == ".parquet":
-        table = _read_parquet(path)
-        _check_edge_columns(table.column_names, path)
-    else:
-        header = _first_row(path, kind)
-        bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
-        header = ["source", "target"] if bare else header
-        _check_edge_columns(header, path)
-        table = _read_csv(path, kind, header, [pa.string()] * len(header), skip=0 if bare else 1)
-    names = [name.strip().lower() for name in table.column_names]
-    return dict(zip(names, table.columns, strict=True))
+        return _read_parquet(path)
+    header = _first_row(path, kind)
+    bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
+    header = ["source", "target"] if bare else header
+    check_edge_columns(header, str(path), "rename them, or add the header line source,target")  # before the whole file is read
+    return _read_csv(path, kind, header, [pa.string()] * len(header), skip=0 if bare else 1)
 
 
 def id_table(path: Path, kind: str, value_type: Any) -> Any:
-    """A table whose first column is the node id; `value_type` is how to read the others where the file does not say."""
+    """A table with the node id in the first column; a CSV file's other columns are read as `value_type`."""
     if kind == ".parquet":
-        return _index_first(_read_parquet(path))
+        return _read_parquet(path)
     header = _first_row(path, kind)
     if _looks_like_data(header):
         raise ValueError(f"{path}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
@@ -71,9 +69,9 @@ def id_table(path: Path, kind: str, value_type: Any) -> Any:
 
 
 def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """Those arrays of an NPZ archive that are wanted, at least one.
+    """The wanted arrays of an NPZ archive by name; ValueError if it has none of them.
 
-    A file that holds just one thing, an NPY array or a scipy sparse matrix, gives it the first of the wanted names.
+    The single array of an NPY file, or a scipy sparse matrix in an NPZ file, is returned under the first wanted name.
     """
     if kind == ".npy" and zipfile.is_zipfile(path):
         raise ValueError(f"{path} is an NPZ archive; rename it to end in .npz")
@@ -93,27 +91,16 @@ def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def listed(names: Sequence[str]) -> str:
-    """At most six names, quoted."""
-    shown = ", ".join(repr(name) for name in names[:6])
-    return shown if len(names) <= 6 else f"{shown}... ({len(names)} in all)"
-
-
-def _check_edge_columns(columns: Sequence[str], path: Path) -> None:
-    if not {"source", "target"} <= {column.strip().lower() for column in columns}:
-        raise ValueError(
-            f"{path} has the columns {listed(columns)}; edges need the columns 'source' and 'target': "
-            "rename them, or add the header line source,target"
-        )
-
-
 def _looks_like_data(row: Sequence[str]) -> bool:
-    """Whether a would-be header is numbers; 'id,0,1,2' or ',0,1,2', as pandas writes it, is still a header."""
+    """Whether the first row of a file is data rather than a header.
+
+    Numbers after the first cell are data, unless they count the columns: pandas writes the header ',0,1,2'.
+    """
     first, *others = row
     if not others or not all(_NUMBER.fullmatch(cell) for cell in others):
         return False
     counted = any(others == [str(i + start) for i in range(len(others))] for start in (0, 1))
-    # 'ann,0' is a node and its label, but three numbers that count are hardly features.
+    # Three numbers that count are hardly features, but 'ann,0' may be a node and its label: a header then starts with 'id'.
     return not counted or _NUMBER.fullmatch(first) is not None or (len(others) < 3 and first.lower() not in _ID_NAMES)
 
 
@@ -130,8 +117,8 @@ def _first_row(path: Path, kind: str) -> list[str]:
 
 
 def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any], *, skip: int) -> Any:
-    # Columns go by position, since headers may repeat a name; ids stay text until all files are known, lest pyarrow
-    # reads "007" as 7 or a long id as a rounded double.
+    # Columns are named by position, since a header may repeat a name. Ids are read as text: pyarrow's own guess would turn
+    # "007" into 7 and a long id into a rounded double.
     columns = [str(i) for i in range(len(header))]
     convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(columns, types, strict=True)), null_values=[""])
     parse = pyarrow.csv.ParseOptions(delimiter="\t" if kind.startswith(".tsv") else ",")
@@ -145,7 +132,7 @@ def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any]
         table = read(threads=True)
     except (pa.ArrowInvalid, OSError):
         try:
-            table = read(threads=False)  # only one thread counts lines, for the message
+            table = read(threads=False)  # pyarrow gives line numbers only when it reads with one thread
         except (pa.ArrowInvalid, OSError) as error:
             raise _bad_cell(path, header, error) from error
     if table.num_rows == 0:
@@ -155,7 +142,7 @@ def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any]
 
 
 def _bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
-    """pyarrow's complaint about a CSV file in terms of lines and column names."""
+    """pyarrow's error about a CSV file, reworded to give the line and the name of the column."""
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
     if ragged:
         line, expected, got = ragged.groups()
@@ -175,19 +162,6 @@ def _read_parquet(path: Path) -> Any:
         raise _unreadable(path, error) from error
     if table.num_rows == 0 or table.num_columns == 0:
         raise ValueError(f"{path} has no rows; write it again")
-    return table
-
-
-def _index_first(table: Any) -> Any:
-    """Puts the index of a pandas frame, which Parquet keeps last, first; an unnamed one of integers is a mere counter."""
-    for level in reversed((table.schema.pandas_metadata or {}).get("index_columns", [])):
-        if isinstance(level, str):
-            name, column, table = level, table.column(level), table.drop_columns([level])
-            counter = name.startswith("__index_level_") and pa.types.is_integer(column.type)
-        else:  # a range, of which pandas keeps only the limits
-            name, column = level["name"], pa.array(range(level["start"], level["stop"], level["step"]))
-            counter = name is None
-        table = table if counter else table.add_column(0, name, column)
     return table
 
 

@@ -1,4 +1,4 @@
-r"""Losses that predict a target network's embeddings: BGRL across views or along edges, AFGRL along pairs that it finds.
+r"""Losses that predict a target network's embeddings: BGRL across views or along edges, AFGRL along searched pairs.
 
 q are the predictions of the online network and h the target's embeddings, through which no gradient flows. cos(a, b) is the
 dot product of unit rows; with a row of zeros it is 0 and has no gradient.
@@ -68,7 +68,7 @@ def found_pairs(
 ) -> tuple[Int[Tensor, " p"], Int[Tensor, " p"]]:
     r"""AFGRL's positives $P_i = (kNN_i \cap (N(i) \cup \{i\})) \cup (kNN_i \cap C_i)$ as pairs (i, j), each once.
 
-    O(N k (log |E| + m)) time, O(N k m) memory: edges are looked up in the sorted list of them.
+    O(N k (log |E| + m)) time, O(N k m) memory: edges are looked up in a sorted list.
 
     Args:
         nearest: Nearest nodes of each node, all different.

@@ -4,8 +4,8 @@ $\tilde Z$ is Z with columns of zero mean, divided by their deviation (with N - 
 $\tilde Z_1^T \tilde Z_2$ is their correlation times (N-1)/N. A column without spread has no correlation: it becomes zeros,
 with zero gradient, and adds 1 to the decorrelation term, where the released code would divide by zero.
 
-Two forms of the first term are in use. Across views the code takes $-\mathrm{tr}(\tilde Z_1^T \tilde Z_2)$, and the Local-GCL
-paper takes $\|\tilde H - \tilde Z\|_F^2 = 2 d (N-1)/N - 2\,\mathrm{tr}(\tilde H^T \tilde Z)$, which pulls twice as hard. The
+Two forms of the first term are in use. Across views the code has $-\mathrm{tr}(\tilde Z_1^T \tilde Z_2)$; the Local-GCL paper
+has $\|\tilde H - \tilde Z\|_F^2 = 2 d (N-1)/N - 2\,\mathrm{tr}(\tilde H^T \tilde Z)$, which pulls twice as hard. The
 same balance therefore needs twice the $\lambda$ in the second form: $\lambda_F = 2 \lambda_{tr}$.
 """
 

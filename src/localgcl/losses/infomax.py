@@ -1,7 +1,7 @@
-r"""Losses that maximise mutual information: a score tells pairs that belong together from pairs that do not.
+r"""Losses that maximise mutual information: a score separates pairs that belong together from pairs that do not.
 
-DGI asks whether a node belongs to the graph's summary, MVGRL asks it across two views, GMI asks which features a node and
-its neighbours have and which nodes are linked. With $\mathrm{sp}(t) = \log(1 + e^t)$, a pair with score t costs sp(-t) when
+DGI scores whether a node belongs to the graph's summary, MVGRL does so across two views, and GMI scores which features a node
+and its neighbours have and which nodes are linked. With $\mathrm{sp}(t) = \log(1 + e^t)$, a pair with score t costs sp(-t) when
 it belongs together and sp(t) when it does not: the cross-entropy of its logit.
 """
 
@@ -91,7 +91,7 @@ def jensen_shannon(
 def random_others(
     num_nodes: int, count: int, generator: torch.Generator | None = None, device: torch.device | None = None
 ) -> Int[Tensor, "n k"]:
-    """For each node `count` others, uniform among the rest, drawn with replacement."""
+    """`count` other nodes for each node, drawn uniformly with replacement."""
     if num_nodes < 2:
         raise ValueError(f"there are {num_nodes} nodes, so a node has no other; give at least two")
     shift = torch.randint(1, num_nodes, (num_nodes, count), generator=generator, device=device)
@@ -101,18 +101,18 @@ def random_others(
 def edge_reconstruction(
     h: Float[Tensor, "n d"], linked: CSR, *, sampled: int | None = None, generator: torch.Generator | None = None
 ) -> Float[Tensor, ""]:
-    r"""GMI's third term: which pairs of nodes are linked, told from $h_i^T h_j$, the two kinds weighted to balance.
+    r"""GMI's third term: predicts from $h_i^T h_j$ which pairs of nodes are linked, with one weight for each kind of pair.
 
     $$L = \frac1{e} \sum_{(i,j) \in M} \mathrm{sp}(-h_i^T h_j) + \frac1{n^2 - e} \sum_{(i,j) \notin M} \mathrm{sp}(h_i^T h_j),
           \quad e = |M| / 2$$
 
-    over ordered pairs, i = j among them. e is half of |M| as in the published code, which so weighs linked pairs double.
+    over ordered pairs, including i = j. e is half of |M|, as in the published code, so linked pairs have double weight.
 
     Args:
         h: Embeddings.
         linked: M, each pair once; as published it is A + I: `graph.coalesced().closed_neighbourhoods`.
-        sampled: None sums over all pairs that are not in M: O(n^2 d) time, O(n^2) memory. A number k draws k nodes j for
-            each i and weighs those that are not linked by n/k, so that the expected value and gradient are the same:
+        sampled: None sums over all pairs not in M: O(n^2 d) time, O(n^2) memory. A number k draws k nodes j for each i and
+            weighs those that are not linked by n/k, so that the expected value and gradient are the same:
             O((|M| + n k) d) time, O(|M| + n (k + d)) memory.
         generator: Source of the sampled pairs.
     """
@@ -128,7 +128,7 @@ def edge_reconstruction(
 
 
 def _unlinked(linked: CSR, count: int, generator: torch.Generator | None) -> CSR:
-    """`count` draws of a node for each node, uniform over all, without those that are linked to it."""
+    """`count` uniform draws of nodes for each node, without those that are linked to it."""
     n, device = linked.num_rows, linked.device
     drawn = torch.randint(n, (n, count), generator=generator, device=device).sort(dim=1).values
     pairs = CSR(torch.arange(0, n * count + 1, count, device=device), drawn.flatten())

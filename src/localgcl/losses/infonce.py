@@ -5,14 +5,14 @@ With u_i and v_i the projections of node i in either view, scaled to unit length
 $$\ell(u_i, v_i) = -\log \frac{e^{u_i^T v_i/\tau}}{\sum_k e^{u_i^T v_k/\tau} + \sum_{k \ne i} e^{u_i^T u_k/\tau}}, \qquad
 L = \frac1{2|V|} \sum_i \ell(u_i, v_i) + \ell(v_i, u_i).$$
 
-The denominator is a sum over all 2|V| rows w of [u; v] but u_i itself, so the loss needs nothing but the log-sums of
+The denominator is a sum over all 2|V| rows w of [u; v] except u_i itself, so the loss needs only the log-sums of
 `ops.exact_log_sums`: O(|V|^2 d) time and O(|V| d) memory, where the released codes keep several |V| x |V| matrices for the
 backward (also in their batched form) and run out of memory on graphs of a few ten thousand nodes.
 
-A row of zeros has no direction: it is no negative of anything, and a pair with such a row has no term of its own.
+A row of zeros has no direction: it is no negative, and a pair with such a row has no term.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,14 +24,12 @@ from localgcl.nn.features import FeatureMap
 from localgcl.ops import exact_log_sums, kernel_node_log_sums
 from localgcl.ops.costs import choose_negatives
 
-PairNegatives = Literal["exact", "auto", "sorf", "orf", "rff", "positive"]
-
-# Logits of sampled negatives at hand at any time.
+# Logits of sampled negatives held at a time.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
 
 
 class PairTerms(NamedTuple):
-    """The two terms whose sum is the loss, and what to watch: shares of clamped rows and of rows of zeros, among 2|V|."""
+    """The two terms whose sum is the loss, and two shares of the 2|V| rows to watch: clamped rows and rows of zeros."""
 
     positive: Float[Tensor, ""]
     negative: Float[Tensor, ""]
@@ -44,11 +42,11 @@ def two_view_infonce(
     v: Float[Tensor, "n d"],
     *,
     temperature: float,
-    negatives: PairNegatives | FeatureMap | int = "exact",
+    negatives: str | FeatureMap | int = "exact",
     num_features: int = 4096,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, ""]:
-    """The loss above.
+    """The two-view InfoNCE loss L above.
 
     Args:
         u: Projections in one view, any scale; row i belongs to node i.
@@ -56,9 +54,9 @@ def two_view_infonce(
         temperature: tau, above 0.
         negatives: "exact"; a random feature map by name or as an object, which makes time linear in |V|; "auto", the
             cheaper of the two by `localgcl.ops.costs.choose_negatives`; or a number k: that many random nodes, the same for all
-            anchors, are the only negatives (the anchor itself not among them), without any weight to make up for the
-            others. O(|V| k d) time, and k = |V| is exact.
-        num_features: D, the number of random frequencies (ignored but with a feature map's name or "auto").
+            anchors, are the only negatives (except the anchor itself), without re-weighting. O(|V| k d) time, and
+            k = |V| is exact.
+        num_features: D, the number of random frequencies; used only with a feature map's name or "auto".
         generator: Source of random frequencies or nodes.
 
     Example:
@@ -74,12 +72,12 @@ def two_view_terms(
     u: Float[Tensor, "n d"],
     v: Float[Tensor, "n d"],
     *,
-    temperature: float,
-    negatives: PairNegatives | FeatureMap | int = "exact",
-    num_features: int = 4096,
     generator: torch.Generator | None = None,
+    temperature: float,
+    num_features: int = 4096,
+    negatives: str | FeatureMap | int = "exact",
 ) -> PairTerms:
-    """The terms of `two_view_infonce`, apart, for logs; same arguments."""
+    """The terms of `two_view_infonce` separately, for logs; same arguments."""
     check_temperature(temperature)
     n = u.shape[0]
     w, alive = unit_rows(torch.cat([u, v]))

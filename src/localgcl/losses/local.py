@@ -5,11 +5,11 @@ $$L = \frac1{|V|} \sum_i \Big[ \underbrace{-\log \frac1{|N(i)|} \sum_{j \in N(i)
 
 What the paper leaves open, settled here:
 
-* z is normalised inside. A row of zeros has no direction: such nodes leave both terms, with zero gradient, and are counted.
+* z is normalised inside. A row of zeros has no direction: it is left out of both terms, has zero gradient, and is counted.
 * N(i) holds no self-loop unless `include_self`; parallel edges count as often as they occur.
 * A node without neighbours has no positive term. It stays in the negative sum and in |V|.
 * The positive term is the log of a mean of exponentials, not the mean of similarities.
-* The constant $e^{1/\tau}$ that the kernelised form splits off is put back, so exact and kernelised values compare. By
+* The constant $e^{1/\tau}$ that the kernelised form splits off is added back, so exact and kernelised values compare. By
   Jensen's inequality the kernelised value lies below the exact one on average, by about Var/(2 mean^2) of the estimate.
 """
 
@@ -25,6 +25,7 @@ from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.nn.features import MAPS, Draw, FeatureMap
+from localgcl.nn.features import negatives as known_negatives
 from localgcl.ops import (
     edge_dot,
     exact_log_sums,
@@ -35,14 +36,14 @@ from localgcl.ops import (
     segment_sum,
 )
 from localgcl.ops.costs import choose_negatives as choose_negatives
+from localgcl.ops.first_order import first_order
 from localgcl.ops.negatives import LogSums, Reduce
 
 Positives = Literal["mean", "max", "weighted"]
-Negatives = Literal["auto", "exact", "sorf", "orf", "rff", "positive"]
 
 
 class LocalTerms(NamedTuple):
-    """The two terms whose sum is the loss, and what to watch: shares of clamped rows and of rows of zeros."""
+    """The two terms whose sum is the loss, and two shares to watch: clamped rows and rows of zeros."""
 
     positive: Float[Tensor, ""]
     negative: Float[Tensor, ""]
@@ -56,7 +57,7 @@ def local_contrastive(
     *,
     temperature: float = 0.5,
     positives: Positives = "mean",
-    negatives: Negatives | FeatureMap = "auto",
+    negatives: str | FeatureMap = "auto",
     num_features: int = 4096,
     include_self: bool = False,
     counted: Bool[Tensor, " b"] | None = None,
@@ -68,7 +69,7 @@ def local_contrastive(
     Args:
         z: Embeddings, any scale; row i belongs to node i of `graph`.
         graph: Its CSR rows are the neighbourhoods N(i). For a batch, a rectangular `CSR`: row i lists the rows of z that are
-            neighbours of its row i. Rows of z beyond those of the CSR are only neighbours: they have no terms, and are no
+            neighbours of row i. Rows of z beyond those of the CSR are neighbours only: they have no terms and are no
             negatives.
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
@@ -76,9 +77,9 @@ def local_contrastive(
             or "auto": see `localgcl.ops.costs.choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
         include_self: Also count a node as its own neighbour.
-        counted: Which rows of `graph` have terms and are negatives of each other; all when not given.
+        counted: Mask of the rows of `graph` that have terms and are negatives of each other; all when not given.
         generator: Source of the random frequencies, fresh at each call.
-        reduce: Sums a vector over ranks when nodes are spread over machines; each rank then gets its share of the loss.
+        reduce: Sums a vector over ranks when nodes are spread over machines; each rank then computes its share of the loss.
 
     Example:
         >>> ring = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], x=torch.eye(4)).symmetrized()
@@ -107,18 +108,18 @@ def local_terms(
     z: Float[Tensor, "n d"],
     graph: Graph | CSR,
     *,
+    counted: Bool[Tensor, " b"] | None = None,
+    reduce: Reduce | None = None,
+    generator: torch.Generator | None = None,
     temperature: float = 0.5,
     positives: Positives = "mean",
-    weight_gradient: bool = False,
-    negatives: Negatives | FeatureMap = "auto",
-    num_features: int = 4096,
     include_self: bool = False,
-    counted: Bool[Tensor, " b"] | None = None,
-    generator: torch.Generator | None = None,
-    reduce: Reduce | None = None,
+    weight_gradient: bool = False,
+    negatives: str | FeatureMap = "auto",
+    num_features: int = 4096,
     added: Float[Tensor, " b"] | None = None,
 ) -> LocalTerms:
-    """The terms of `local_contrastive`, apart, for logs and reports; same arguments, and those of both terms."""
+    """The terms of `local_contrastive` separately, for logs and reports. Also takes the arguments of both terms."""
     neighbours = neighbours_of(graph, include_self=include_self)
     if z.shape[0] != neighbours.num_columns:
         raise ValueError(f"{z.shape[0]} embeddings for {neighbours.num_columns} nodes; give one row per node")
@@ -126,9 +127,9 @@ def local_terms(
     z, alive = unit_rows(z)
     options: dict[str, Any] = {"include_self": include_self, "weight_gradient": weight_gradient}
     attraction = positive_term(z, alive, graph, temperature, positives, counted=counted, **options)
-    # The negatives of a node are the rows that count. Those that are only neighbours of them are left out.
+    # The negatives of a node are the counted rows; rows that are neighbours only are left out.
     own, alive = z[: neighbours.num_rows], alive[: neighbours.num_rows]
-    size = torch.tensor(len(own), device=z.device) if counted is None else counted.sum()
+    size = None if counted is None else counted.sum()
     repulsion = negative_term(
         own,
         alive if counted is None else alive & counted,
@@ -140,8 +141,9 @@ def local_terms(
         reduce=reduce,
         added=added,
     )
-    n, dead = repulsion.num_nodes, ~alive if counted is None else ~alive & counted
-    return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, dead.sum() / size)
+    dead = (~alive if counted is None else ~alive & counted).sum() / (len(own) if size is None else size)
+    n = repulsion.num_nodes
+    return LocalTerms(attraction / n, repulsion.total / n, repulsion.clamped / n, dead)
 
 
 def neighbours_of(graph: Graph | CSR, *, include_self: bool = False) -> CSR:
@@ -151,7 +153,7 @@ def neighbours_of(graph: Graph | CSR, *, include_self: bool = False) -> CSR:
 
 
 def unit_rows(z: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], Bool[Tensor, " n"]]:
-    """Rows scaled to unit length (in float32 at least), and which rows have a direction at all; the others are zero."""
+    """Rows scaled to unit length (in float32 at least), and a mask of rows that have a direction; the others are zero."""
     wide = z.float() if z.dtype in (torch.bfloat16, torch.float16) else z
     unit, alive = _UnitRows.apply(wide)  # type: ignore[no-untyped-call]  # torch leaves it untyped
     return unit, alive
@@ -173,6 +175,7 @@ class _UnitRows(torch.autograd.Function):
         return unit, alive
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
         unit, inverse = ctx.saved_tensors
         along = torch.linalg.vecdot(unit, grads[0])[:, None]
@@ -220,7 +223,7 @@ def negative_term(
     z: Float[Tensor, "n d"],
     alive: Bool[Tensor, " n"],
     temperature: float,
-    negatives: Negatives | FeatureMap = "auto",
+    negatives: str | FeatureMap = "auto",
     *,
     size: Tensor | None = None,
     num_features: int = 4096,
@@ -230,8 +233,8 @@ def negative_term(
 ) -> LogSums:
     r"""Sum over nodes of $\log \sum_k e^{z_i^T z_k/\tau}$ for unit rows z: exact, or through random features (Eq. 9).
 
-    `size` is how many rows there are to count, living or not; all of z when it is not given.
-    `added` is the logarithm of what else belongs into each node's sum, such as `mixing.hard_log_sums`; it carries gradient.
+    `size` is the number of rows to count, living or not; all rows of z when not given. `added` is the logarithm of one more
+    summand in each node's sum, such as `mixing.hard_log_sums`; it carries gradient.
     """
     if negatives == "auto":
         negatives = choose_negatives(
@@ -259,10 +262,10 @@ def draw_features(
     num_features: int,
     generator: torch.Generator | None = None,
 ) -> Draw:
-    """Random features for the rows of z, by the name of a map or by a map itself (which knows its own number of them)."""
+    """Random features for the rows of z, from a map or its name; a map object has its own number of features."""
     if isinstance(negatives, str):
         if negatives not in MAPS:
-            raise ValueError(f"negatives is {negatives!r}{suggestion(negatives, ('auto', 'exact', *MAPS))}")
+            raise ValueError(f"negatives is {negatives!r}{suggestion(negatives, known_negatives())}")
         negatives = MAPS[negatives](num_features)
     return negatives.draw(z.shape[1], temperature, generator=generator, device=z.device, dtype=z.dtype)
 
@@ -278,7 +281,7 @@ def _joined(logs: Tensor, added: Tensor | None, alive: Tensor) -> Tensor:
 
 
 def clamp_message(share: float, temperature: float) -> str:
-    """What to tell the user when random-feature sums fell below their true lower bound."""
+    """The message for random-feature sums below their true lower bound."""
     return (
         f"{share:.1%} of the nodes had a negative term below its true lower bound and were clamped (no gradient): "
         f"too few random features for temperature {temperature:g}; raise either, or use negatives='exact'"

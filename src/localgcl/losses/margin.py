@@ -1,14 +1,14 @@
 r"""The loss of SUGRL: three hinges on Euclidean distances, which keep negatives further than positives, but not too far.
 
-With anchors $h_i$, structural positives $p_i$, neighbour positives $q_i$ and K negatives $n_{ik}$, rows of h that K
-permutations give, and $d$ the Euclidean distance (not its square):
+With anchors $h_i$, structural positives $p_i$, neighbour positives $q_i$, K negatives $n_{ik}$ (the rows of h under K
+permutations) and the Euclidean distance $d$ (not its square):
 
 $$L = w \sum_k \frac1{|V|} \sum_i \big[m_1 + d(h_i, p_i) - d(h_i, n_{ik})\big]_+
     + w \sum_k \frac1{|V|} \sum_i \big[m_1 + d(h_i, q_i) - d(h_i, n_{ik})\big]_+
     + w_b \frac1K \sum_k \sum_i \big[d(h_i, n_{ik}) - \mathrm{sg}\, d(h_i, p_i) - (m_1 + m_2)\big]_+$$
 
-The third term bounds the distance of negatives from above. As published, it is a sum over nodes where the others are means,
-so it weighs more the larger the graph is, and its positive distance passes no gradient (sg).
+The third term bounds the distance of negatives from above. As published, it is a sum over nodes while the others are means, so
+it weighs more on larger graphs, and its positive distance passes no gradient (sg).
 """
 
 from typing import NamedTuple
@@ -43,7 +43,7 @@ def margin_terms(
     Args:
         h: Anchors.
         structure: p, the positive of each anchor from the graph's structure.
-        neighbours: q, that from sampled neighbours.
+        neighbours: q, the positive of each anchor from sampled neighbours.
         negatives: Row k is a permutation of the nodes: the negative of anchor i is `h[negatives[k, i]]`.
         margin: m_1, by which negatives have to be further than positives.
         slack: m_2, how much further still they may be before the bound pulls them back.

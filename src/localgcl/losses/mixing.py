@@ -1,16 +1,16 @@
 r"""Hard negatives by mixing (ProGCL-mix), for a loss whose denominator is a sum of exponentials over all nodes.
 
-Some negatives are false: of the anchor's own class, and they are the most similar ones. So a mixture of two beta
-distributions is fitted to similarities $s \in [0, 1]$ of random pairs, and a candidate j of anchor i counts by its hardness
+Some negatives are false: they have the anchor's own class, and they are the most similar ones. So a mixture of two beta
+distributions is fitted to similarities $s \in [0, 1]$ of random pairs, and a candidate j of anchor i has the hardness
 
 $$B_{ij} = p(\text{true negative} \mid s_{ij})\, s_{ij}, \qquad s_{ij} = (z_i^T z_j + 1)/2.$$
 
 The candidates with the largest hardness are mixed in pairs, $m = (B_p\, z_i^T z_p + B_q\, z_i^T z_q) / (B_p + B_q)$, and
 $\sum e^{m/\tau}$ joins the denominator. Similarities carry gradient, hardness does not.
 
-The original has a matrix of all pairs, sorts its rows and fits once, in epoch 400. Here candidates come from a pool of m
-random nodes (all nodes if m is that large), never the anchor or its neighbours, and the mixture is fitted anew at each call:
-O(|V| m d) time, and memory of one chunk of rows, because chunks are computed again in the backward.
+The original keeps a matrix of all pairs, sorts its rows and fits once, in epoch 400. Here candidates come from a pool of m
+random nodes (all nodes if m is that large), except the anchor and its neighbours, and the mixture is fitted at each call.
+O(|V| m d) time, and memory of one chunk of rows, because chunks are recomputed in the backward.
 """
 
 from typing import NamedTuple
@@ -25,11 +25,11 @@ from localgcl.graph.csr import CSR
 from localgcl.losses.local import check_temperature, neighbours_of, unit_rows
 from localgcl.ops import pair_dot
 
-# Similarities at hand at any time.
+# Similarities held at a time.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
 # Six parameters do not need more pairs than this.
 _PAIRS = 2**18
-# Similarities stay so far from 0 and 1, where beta densities may be infinite; in float32 it is sixteen times the spacing at 1.
+# Similarities stay this far from 0 and 1, where beta densities may be infinite: in float32, sixteen times the spacing at 1.
 _EDGE = 1e-6
 
 
@@ -56,13 +56,13 @@ def fit_beta_mixture(
 
     $\alpha = \mu \nu$, $\beta = (1 - \mu) \nu$ with $\nu = \mu (1 - \mu) / \sigma^2 - 1$. As in the original it starts from
     Beta(1, 2) and Beta(2, 1) and keeps the second component's beta above 1, so that its density ends at zero and not at
-    infinity. It runs in double precision and waits for nothing.
+    infinity. It runs in double precision and never makes the host wait.
 
     Args:
         s: Similarities; entries that are not `present` do not count.
         present: All of them when not given.
-        iterations: Of EM.
-        false_share: Share of the second component, the false negatives, to start from.
+        iterations: Number of EM iterations.
+        false_share: Initial share of the second component, the false negatives.
     """
     wide = s.double().clamp(_EDGE, 1 - _EDGE)
     counts = torch.ones_like(wide) if present is None else present.double()
@@ -94,11 +94,11 @@ def hard_log_sums(
 
     Args:
         z: Embeddings, any scale. Rows of zeros are no candidates.
-        graph: Its neighbourhoods are the positives, which are no candidates either. Of rectangular ones, rows of z without a
-            neighbourhood of their own are no candidates.
+        graph: Its neighbourhoods are the positives, which are no candidates either. In a rectangular `CSR`, rows of z beyond
+            its rows are no candidates.
         temperature: tau, above 0.
-        pool: Number of random nodes to look for hard negatives among.
-        selected: How many of them are mixed, the hardest first. Each is mixed with one other by a random permutation of the
+        pool: Number of random nodes among which hard negatives are searched.
+        selected: Number of them that are mixed, the hardest first. Each is mixed with one other by a random permutation of the
             ranks, the same for all nodes; a node with fewer candidates has fewer mixes.
         generator: Source of pairs, pool and permutation.
     """
@@ -122,7 +122,7 @@ def hard_log_sums(
 
 
 def _fit_to_pairs(z: Float[Tensor, "n d"], alive: Bool[Tensor, " n"], generator: torch.Generator) -> BetaMixture:
-    """The mixture of random pairs of two living nodes; a few of them are neighbours, which is to say false negatives."""
+    """The mixture fitted to random pairs of living nodes; a few pairs are neighbours, that is, false negatives."""
     n = z.shape[0]
     count = (min(_PAIRS, n * n),)
     first = torch.randint(n, count, generator=generator, device=z.device)
@@ -151,12 +151,12 @@ class _Mixing(NamedTuple):
         return torch.where(both, mixed / self.temperature, -torch.inf).logsumexp(1)
 
     def _hardness(self, cosine: Float[Tensor, "b m"], first: int) -> Float[Tensor, "b m"]:
-        """B, and 0 for those that are no candidates: the node itself, its neighbours, rows of zeros."""
+        """B; 0 for those that are no candidates: the node itself, its neighbours, rows of zeros."""
         s = (cosine + 1) / 2
         hardness = self.mixture.true_negative(s) * s
         csr, last = self.neighbours, first + len(cosine)
         low, high = csr.indptr[first], csr.indptr[last]
-        # One column more, for all that is not in the pool.
+        # One extra column for nodes outside the pool.
         out = torch.zeros(len(cosine), cosine.shape[1] + 1, dtype=torch.bool, device=cosine.device)
         out[csr.rows[low:high] - first, self.places[csr.indices[low:high]]] = True
         out.scatter_(1, self.places[first:last, None], True)

@@ -1,8 +1,8 @@
-r"""The spectral contrastive loss, as AF-GCL takes it: similar nodes attract, the squares of other similarities shrink.
+r"""The spectral contrastive loss of AF-GCL: similar nodes attract, the squares of other similarities shrink.
 
 $$L = \frac1{|P|} \sum_{i \in P} \Big[ -\frac2{|Pos_i|} \sum_{j \in Pos_i} z_i^T z_j + \sum_{k \in Neg_i} (z_i^T z_k)^2 \Big]$$
 
-over a pool P of nodes. Where the negatives are all pairs it is, up to a constant, a factorisation of the matrix of positives by
+over a pool P of nodes. With all pairs as negatives it is, up to a constant, a factorisation of the matrix of positives by
 $Z Z^T$: hence the name.
 """
 
@@ -27,7 +27,7 @@ def spectral_terms(z: Float[Tensor, "p d"], positives: Int[Tensor, "p k"], negat
     Args:
         z: Embeddings of the pool, any scale: rows are normalised here, and a row of zeros has similarity 0 to all.
         positives: Positions in the pool of each row's positives.
-        negatives: Positions of its negatives; one that is named twice counts twice.
+        negatives: Positions of its negatives; a repeated one counts each time.
 
     Example:
         >>> import torch

@@ -22,19 +22,21 @@ from localgcl.methods.sugrl import SUGRL
 
 METHODS: dict[str, type[Method]] = {
     "local-gcl": LocalGCL,
+    "cca-ssg": CCASSG,
     "dgi": DGI,
-    "mvgrl": MVGRL,
     "grace": GRACE,
+    "sugrl": SUGRL,
     "gca": GCA,
     "bgrl": BGRL,
-    "cca-ssg": CCASSG,
-    "gmi": GMI,
-    "sugrl": SUGRL,
-    "afgrl": AFGRL,
     "af-gcl": AFGCL,
+    "mvgrl": MVGRL,
+    "gmi": GMI,
+    "afgrl": AFGRL,
     "random-init": RandomInit,
     "raw-features": RawFeatures,
 }
+"""Methods by name. `METHODS["mine"] = MyMethod` makes a method known to the command line, estimators, searches and
+experiments."""
 
 
 def find_method(name: str) -> type[Method]:

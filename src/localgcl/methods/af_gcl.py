@@ -11,14 +11,14 @@ from localgcl.graph import Graph
 from localgcl.losses.spectral import spectral_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
-from localgcl.nn.encoders import build_encoder, mlp_head
+from localgcl.nn.encoders import mlp_head
 from localgcl.ops import sample_trees
 from localgcl.ops.neighbours import cosine_neighbours
 
 
 @dataclasses.dataclass(frozen=True)
 class Options(Checked):
-    """The pool that a step looks at, and what it compares there."""
+    """The pool of a step, and the pairs compared in it."""
 
     num_seeds: int = option(128, "random nodes whose neighbourhoods make the pool", low=1)
     hops: int = option(2, "T, how far a neighbourhood reaches", low=0)
@@ -55,8 +55,6 @@ class AFGCL(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.encoder = build_encoder(num_inputs, config.encoder)
         dim = config.encoder.dim
         self.projector = mlp_head(dim, self.options.projection or dim, self.options.projection or dim, "prelu")
 
@@ -73,9 +71,6 @@ class AFGCL(Method):
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
-
-    def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         h = self.encoder(batch.inputs, generator)

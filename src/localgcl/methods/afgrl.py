@@ -12,11 +12,11 @@ from localgcl.losses.bootstrap import found_pairs, pair_prediction
 from localgcl.losses.local import unit_rows
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import momentum, require_two_nodes
-from localgcl.nn.encoders import build_encoder, mlp_head
+from localgcl.nn.encoders import mlp_head
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 
-# What the search and the clustering hold at most at a time, on a GPU (see `ops`), in bytes.
+# The most that the search and the clustering hold at a time on a GPU (see `ops`), in bytes.
 _CHUNK = 2**28
 
 
@@ -64,10 +64,7 @@ class AFGRL(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.steps = config.training.steps
         dim = config.encoder.dim
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.predictor = mlp_head(dim, self.options.predictor, dim, "prelu", batch_norm=True)
         self.target = copy.deepcopy(self.encoder).requires_grad_(False)
 
@@ -83,9 +80,6 @@ class AFGRL(Method):
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "its columns have no spread")
-
-    def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         online = self.encoder(batch.inputs, generator)
@@ -109,4 +103,4 @@ class AFGRL(Method):
         tensors = list(zip(self.target.parameters(), self.encoder.parameters(), strict=True))
         for index, (target, online) in enumerate(tensors):
             tick = step * len(tensors) + index if self.options.momentum_schedule == "released" else step
-            target.lerp_(online, 1 - momentum(tick, self.steps, self.options.target_momentum))
+            target.lerp_(online, 1 - momentum(tick, self.config.training.steps, self.options.target_momentum))

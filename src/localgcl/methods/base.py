@@ -1,4 +1,4 @@
-"""What a method is: batches to train on, a loss of each, embeddings to give, and a hook after each step."""
+"""Method: an algorithm as batches to train on, a loss for each, embeddings, and a hook after each step."""
 
 import abc
 import dataclasses
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
-from localgcl.nn.encoders import GCN, MLP, Inputs, encoder_memory
+from localgcl.nn.encoders import GCN, MLP, Inputs, build_encoder, encoder_memory, with_dense_features
 from localgcl.ops.negatives import Reduce
 
 Terms = dict[str, Tensor]
@@ -26,11 +26,11 @@ class Batch:
 
     Args:
         graph: The graph, or the part of it that the step sees.
-        inputs: What the encoder reads; it gives one row of embeddings for each of its rows.
+        inputs: What the encoder reads; each row gives one row of embeddings.
         neighbours: Row i lists the rows of the embeddings that are neighbours of row i. The graph's own edges when not given;
-            rectangular where some rows of the embeddings are only neighbours (see `CSR`).
-        counted: Which rows of `neighbours` have terms in the loss; all when not given.
-        reduce: Sums a vector over ranks, where nodes are spread over machines.
+            rectangular if some rows of the embeddings are neighbours only (see `CSR`).
+        counted: Mask of the rows of `neighbours` that have terms in the loss; all when not given.
+        reduce: Sums a vector over ranks if nodes are spread over machines.
     """
 
     graph: Graph
@@ -52,45 +52,52 @@ class Method(nn.Module, abc.ABC):
     """Time and memory of a step beyond the encoder."""
     trained: ClassVar[bool] = True
     static: bool = False
-    """Whether every step does the same operations on tensors of the same sizes and never asks the host for a value, so that
-    it can be recorded and replayed on a GPU; a method may decide by its options."""
+    """True if every step does the same operations on tensors of the same sizes and never needs a value on the host: a GPU then
+    records and replays it. A method may decide by its options."""
     augments: ClassVar[bool] = False
-    """Whether it trains on changed copies of the graph."""
+    """True if it trains on changed copies of the graph: random views, diffusion, shuffled features."""
     distributes: ClassVar[bool] = False
-    """Whether its loss can be computed by several ranks that each hold some of the nodes (see `Batch.reduce`)."""
+    """True if several ranks that each hold some of the nodes can compute its loss (see `Batch.reduce`)."""
     paper: ClassVar[str] = ""
     """Link to the publication."""
     defaults: ClassVar[dict[str, Any]] = {}
-    """The method's own defaults for shared options (encoder, training, preparation), by name; what a user gives counts more."""
+    """The method's own defaults for shared options (encoder, training, preparation), by name; the user's values win."""
+
+    encodes: ClassVar[bool] = True
+    """True if it has an encoder; a method without one defines its own `prepare`, `embed` and `refresh_statistics`."""
 
     encoder: GCN | MLP
-    """What maps features to embeddings; a method without one has its own `embed` and `refresh_statistics`."""
+    """Maps features to embeddings."""
 
-    @abc.abstractmethod
     def __init__(self, num_inputs: int, config: Config) -> None:
+        """Builds the encoder. A method adds what else it trains."""
         super().__init__()
+        self.config, self.options = config, config.options
+        if self.encodes:
+            self.encoder = build_encoder(num_inputs, config.encoder)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
         """Bytes that one training step needs beyond parameters and the graph, to a factor of about two.
 
-        In the mode that the options name; `mode="auto"` counts as faithful, so that `mode.choose_mode` can be handed this
-        number. Here: one pass of the encoder and its backward. A method adds what it keeps besides.
+        For the `mode` in the options; "auto" counts as faithful, so that this number can be passed to `mode.choose_mode`.
+        By default one pass of the encoder and its backward; a method adds what else it keeps.
         """
         return encoder_memory(num_nodes, num_edges, num_features, config.encoder)
 
     def check(self, graph: Graph) -> None:
         """Raises ValueError when the method cannot learn from this (prepared) graph."""
 
-    @abc.abstractmethod
     def prepare(self, graph: Graph) -> Batch:
         """The whole graph as one batch: everything that stays the same over steps."""
+        if self.augments:
+            graph = with_dense_features(graph)
+        return Batch(graph, self.encoder.inputs(graph))
 
     def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:  # noqa: ARG002
-        """The batch of step `first`, of the step after it, and so on without end; here always the whole graph.
+        """Yields the batch of step `first`, of the next step, and so on without end; by default always the whole graph.
 
-        A batch may depend on the seed and on the number of its step, but on nothing else: a resumed run then sees the batches
-        that it would have seen.
+        A batch may depend only on the seed and the number of its step, so that a resumed run sees the same batches.
 
         Args:
             graph: The prepared graph.
@@ -106,7 +113,7 @@ class Method(nn.Module, abc.ABC):
         """The terms of one step. Everything random is drawn from `generator`."""
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        """Embeddings of the nodes of a prepared graph, seen in training or not; here the encoder's output."""
+        """Embeddings of the nodes of a prepared graph, seen in training or not; by default the encoder's output."""
         result: Tensor = self.encoder(batch.inputs)
         return result
 

@@ -1,4 +1,4 @@
-"""The two rows every table needs: the encoder before training, and no encoder at all."""
+"""Baselines: the untrained encoder, and the raw features."""
 
 import dataclasses
 
@@ -9,28 +9,21 @@ from torch import Tensor
 from localgcl.config import Checked, Config
 from localgcl.graph import Graph
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.nn.encoders import Inputs, build_encoder
+from localgcl.nn.encoders import Inputs
 
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions(Checked):
-    """Nothing to choose."""
+    """No options."""
 
 
 class RandomInit(Method):
-    """The encoder as it is initialised: what the architecture gives before any learning."""
+    """The encoder with its initial weights: what the architecture gives without training."""
 
     Options = NoOptions
-    idea = "the untrained encoder: what learning has to beat"
+    idea = "the untrained encoder: the baseline for training"
     cost = "none"
     trained = False
-
-    def __init__(self, num_inputs: int, config: Config) -> None:
-        super().__init__(num_inputs, config)
-        self.encoder = build_encoder(num_inputs, config.encoder)
-
-    def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         raise NotImplementedError("random-init is not trained")
@@ -40,12 +33,10 @@ class RawFeatures(Method):
     """The node features themselves."""
 
     Options = NoOptions
-    idea = "the node features as they are: what the graph has to add to"
+    encodes = False
+    idea = "the node features: the baseline for using the graph"
     cost = "none"
     trained = False
-
-    def __init__(self, num_inputs: int, config: Config) -> None:
-        super().__init__(num_inputs, config)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:  # noqa: ARG003
@@ -62,4 +53,4 @@ class RawFeatures(Method):
         return batch.graph.x.to_dense()
 
     def refresh_statistics(self, batch: Batch) -> None:
-        """There is none."""
+        """Does nothing: there are none."""

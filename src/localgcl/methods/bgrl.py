@@ -1,4 +1,4 @@
-"""BGRL: an online network predicts what a slowly following target network says of the same node in another view."""
+"""BGRL: an online network predicts a slowly following target network's embedding of the same node in another view."""
 
 import dataclasses
 from typing import Literal
@@ -11,9 +11,9 @@ from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import follow, momentum, require_edges, require_two_nodes
+from localgcl.methods.parts import follow, momentum, require_positives
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import Inputs, build_encoder, mlp_head, with_dense_features
+from localgcl.nn.encoders import Inputs, build_encoder, mlp_head
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,30 +63,21 @@ class BGRL(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.steps = config.training.steps
         dim = config.encoder.dim
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.predictor = mlp_head(dim, self.options.predictor, dim, "prelu")
         # Not a copy: the published target has initial weights of its own.
         self.target = build_encoder(num_inputs, config.encoder).requires_grad_(False)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Each view: the online encoder, the target's embeddings without a backward, and the predictor."""
+        """For each view: the online encoder, the target's embeddings without a backward, and the predictor."""
         options: Options = config.options
         heads = 3 * 4 * num_nodes * (options.predictor + 2 * config.encoder.dim)
         one = super().memory(num_nodes, num_edges, num_features, config) + heads
         return one if options.positives == "neighbours" else 2 * one
 
     def check(self, graph: Graph) -> None:
-        require_two_nodes(graph, "its columns have no spread")
-        if self.options.positives == "neighbours":
-            require_edges(graph, "there are no positive pairs")
-
-    def prepare(self, graph: Graph) -> Batch:
-        graph = with_dense_features(graph)
-        return Batch(graph, self.encoder.inputs(graph))
+        require_positives(graph, self.options.positives)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         options = self.options
@@ -108,4 +99,4 @@ class BGRL(Method):
         return self.predictor(self.encoder(inputs, generator)), h
 
     def after_step(self, step: int) -> None:
-        follow(self.target, self.encoder, momentum(step, self.steps, self.options.target_momentum))
+        follow(self.target, self.encoder, momentum(step, self.config.training.steps, self.options.target_momentum))

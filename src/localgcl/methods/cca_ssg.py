@@ -11,9 +11,8 @@ from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlation, view_correlation
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import require_edges, require_two_nodes
+from localgcl.methods.parts import require_positives
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import build_encoder, with_dense_features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +43,6 @@ class CCASSG(Method):
     paper = "https://arxiv.org/abs/2106.12484"
     defaults = {"dim": 512, "batch_norm": False, "learning_rate": 1e-3, "steps": 50}  # noqa: RUF012
 
-    def __init__(self, num_inputs: int, config: Config) -> None:
-        super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.encoder = build_encoder(num_inputs, config.encoder)
-
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
         """For each view the encoder; for both embeddings the standardised columns, their correlations and gradients."""
@@ -58,13 +52,7 @@ class CCASSG(Method):
         return passes * super().memory(num_nodes, num_edges, num_features, config) + correlations
 
     def check(self, graph: Graph) -> None:
-        require_two_nodes(graph, "its columns have no spread")
-        if self.options.positives == "neighbours":
-            require_edges(graph, "there are no positive pairs")
-
-    def prepare(self, graph: Graph) -> Batch:
-        graph = with_dense_features(graph)
-        return Batch(graph, self.encoder.inputs(graph))
+        require_positives(graph, self.options.positives)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         terms = self._terms(batch, generator)

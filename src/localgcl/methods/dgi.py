@@ -1,4 +1,4 @@
-"""DGI: tell the nodes of the graph from nodes whose features were shuffled, by a summary of the whole graph."""
+"""DGI: a score, given a summary of the graph, separates its nodes from nodes with shuffled features."""
 
 import torch
 
@@ -7,9 +7,8 @@ from localgcl.graph import Graph
 from localgcl.losses import dgi_loss
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.baselines import NoOptions
-from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.methods.parts import Bilinear, require_edges, require_gcn
 from localgcl.nn.augment import shuffle_features
-from localgcl.nn.encoders import build_encoder, with_dense_features
 
 
 class DGI(Method):
@@ -36,13 +35,8 @@ class DGI(Method):
     }
 
     def __init__(self, num_inputs: int, config: Config) -> None:
+        require_gcn(config, "dgi learns from how features sit on the graph: to it shuffled nodes are the same nodes")
         super().__init__(num_inputs, config)
-        if config.encoder.encoder != "gcn":
-            raise ValueError(
-                f"encoder is {config.encoder.encoder!r}, but dgi learns from how features sit on the graph, which it does not "
-                "see: shuffled nodes would be the same nodes; take encoder gcn"
-            )
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.score = Bilinear(config.encoder.dim)
 
     @classmethod
@@ -51,11 +45,7 @@ class DGI(Method):
         return 2 * super().memory(num_nodes, num_edges, num_features, config)
 
     def check(self, graph: Graph) -> None:
-        require_edges(graph, "shuffled features cannot be told from those of the graph")
-
-    def prepare(self, graph: Graph) -> Batch:
-        graph = with_dense_features(graph)
-        return Batch(graph, self.encoder.inputs(graph))
+        require_edges(graph, "shuffled features look like the graph's own")
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         shuffled = shuffle_features(batch.graph, generator)

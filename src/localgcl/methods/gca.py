@@ -11,7 +11,7 @@ from localgcl.nn.augment import Centrality, edge_drop_rates, feature_drop_rates
 
 @dataclasses.dataclass(frozen=True)
 class Options(grace.Options):
-    """Those of GRACE, where the shares are now averages over edges or columns, and what makes an edge or column central."""
+    """GRACE's options, whose shares are averages over edges or columns here, and the centrality of edges and columns."""
 
     centrality: Centrality = option("degree", "importance of a node, hence of the edges to it and of the features it has")
     magnitudes: bool = option(False, "weigh a feature by its size: for features that are hardly ever zero")
@@ -20,9 +20,9 @@ class Options(grace.Options):
 class GCA(grace.GRACE):
     """Algorithm: GRACE, but an edge to a central node, or a feature that central nodes have, is dropped less often.
 
-    Rates are computed once from the graph (see `augment`); at most 0.7, as in the original. A graph whose nodes are equally
-    central has one rate for all edges, which is GRACE. Columns that are zero everywhere count as the least central of the
-    others, where the original's weights become NaN and every column is dropped at the cap.
+    Rates are computed once from the graph (see `augment`) and are at most 0.7, as in the original. A graph whose nodes are
+    equally central has one rate for all edges, which is GRACE. Columns that are zero everywhere count as the least central of
+    the others; in the original the weights become NaN, and every column is dropped at the cap.
     """
 
     Options: ClassVar[type[Any]] = Options

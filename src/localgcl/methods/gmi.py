@@ -1,4 +1,4 @@
-"""GMI: embeddings that know their node's features, its neighbours' features, and its edges. Nothing is augmented."""
+"""GMI: embeddings that predict their node's features, its neighbours' features, and its edges. Nothing is augmented."""
 
 import dataclasses
 from functools import cached_property
@@ -15,7 +15,6 @@ from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges
-from localgcl.nn.encoders import build_encoder
 from localgcl.ops import SparseMatrix, spmm
 
 
@@ -77,8 +76,6 @@ class GMI(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.config, self.options = config, config.options
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.activation = nn.PReLU()
         self.feature_score = Bilinear(num_inputs, config.encoder.dim)
         self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[1])
@@ -92,7 +89,7 @@ class GMI(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder and three more layers (features, means, scores); of each pair the score, its cost and its gradient."""
+        """The encoder and three more layers (features, means, scores); for each pair its score, cost and gradient."""
         options, nodes = config.options, num_nodes
         more = super().memory(nodes, num_edges, num_features, config) + 3 * 3 * 4 * nodes * config.encoder.dim
         # A sampled pair also has its two ends, in both orders, at 8 bytes each.

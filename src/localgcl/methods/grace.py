@@ -1,7 +1,7 @@
 """GRACE: two views of the graph; a node's two embeddings attract, all other pairs of nodes repel."""
 
 import dataclasses
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -13,8 +13,9 @@ from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
+from localgcl.nn import features
 from localgcl.nn.augment import drop_edges, mask_features
-from localgcl.nn.encoders import build_encoder, mlp_head, with_dense_features
+from localgcl.nn.encoders import mlp_head, with_dense_features
 
 Rate = float | Tensor
 
@@ -29,8 +30,10 @@ class Options(Checked):
     mask_features_2: float = option(0.4, "second view: share of the feature columns that are set to zero", low=0, high=1)
     projection: int = option(0, "width of the projector's hidden layer; 0 means the embedding dimension", low=0)
     temperature: float = option(0.4, "tau: smaller makes close pairs count more", above=0)
-    negatives: Literal["exact", "auto", "sorf", "orf", "rff", "positive", "sampled"] = option(
-        "exact", "all pairs exactly, by random features, by the cheaper of these (auto), or some nodes only (sampled)"
+    negatives: str = option(
+        "exact",
+        "all pairs exactly, by random features, by the cheaper of these (auto), or some nodes only (sampled)",
+        choices=lambda: (*features.negatives(), "sampled"),
     )
     num_negatives: int = option(512, "random nodes at each step that are negatives when sampled", low=1)
     num_features: int = option(4096, "D, the number of random frequencies", low=1)
@@ -70,9 +73,7 @@ class GRACE(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.options = config.options
         dim = config.encoder.dim
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.projector = mlp_head(dim, self.options.projection or dim, dim, "elu")
 
     @classmethod
@@ -92,7 +93,7 @@ class GRACE(Method):
         return Views(graph, self.encoder.inputs(graph), (first, second))
 
     def rates(self, graph: Graph, edges: float, features: float) -> tuple[Rate, Rate]:  # noqa: ARG002
-        """At which rates a view drops edges and feature columns: the same for all of them."""
+        """The rates at which a view drops edges and feature columns: one for all edges, one for all columns."""
         return edges, features
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:

@@ -12,10 +12,10 @@ from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
-from localgcl.losses.local import Negatives, Positives, choose_negatives, clamp_message
+from localgcl.losses.local import Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
-from localgcl.nn.encoders import build_encoder
+from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.ops.negatives import Reduce
 
@@ -28,7 +28,9 @@ class Options(Checked):
     positives: Positives = option("mean", "neighbours as positives: their mean, the most similar one, or by similarity")
     weight_gradient: bool = option(False, "let the weights of positives=weighted carry gradient")
     include_self: bool = option(False, "count a node as its own neighbour")
-    negatives: Negatives = option("auto", "the all-pairs term: exact, or by random features; auto takes the cheaper")
+    negatives: str = option(
+        "auto", "the all-pairs term: exact, or by random features; auto takes the cheaper", choices=features.negatives
+    )
     num_features: int = option(4096, "D, the number of random frequencies", low=1)
     frequencies: Literal["resampled", "fixed"] = option("resampled", "new random frequencies at each step, or one draw")
     frequency_law: Literal["correct", "printed"] = option("correct", "N(0, I/tau), or N(0, tau I) as the paper prints it")
@@ -43,7 +45,7 @@ class LocalGCL(Method):
     """Algorithm: z = encoder(X, A); minimise L_pos(z, neighbours) + L_neg(z, all nodes); the embedding is z.
 
     With `hard_negatives="progcl-mix"` the sum inside L_neg also has mixes of hard negatives (`losses.mixing`), once
-    `hard_start` of the steps are done: similarities say little of classes before.
+    the share `hard_start` of the steps is done: before that, similarities say little about classes.
     """
 
     Options = Options
@@ -54,11 +56,8 @@ class LocalGCL(Method):
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.seed = config.training.seed
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.mixes = self.options.hard_negatives == "progcl-mix"
-        # Mixing starts part of the way; fixed frequencies are drawn on the CPU and copied, which cannot be recorded.
+        # Mixing starts midway; fixed frequencies are drawn on the CPU and copied. Neither can be recorded.
         self.static = not self.mixes and self.options.frequencies == "resampled"
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.step = 0
@@ -67,16 +66,13 @@ class LocalGCL(Method):
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
         """The encoder, and for each edge its similarity, weight and gradient; the negative term comes in chunks.
 
-        Hard negatives are looked for in chunks of rows, too, and leave one number a node.
+        Hard negatives are searched in chunks of rows, too, and leave one number per node.
         """
         return super().memory(num_nodes, num_edges, num_features, config) + 3 * 4 * num_edges
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
         require_edges(graph, "there are no positive pairs")
-
-    def prepare(self, graph: Graph) -> Batch:
-        return Batch(graph, self.encoder.inputs(graph))
 
     def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
         self.step = first
@@ -102,7 +98,7 @@ class LocalGCL(Method):
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
 
     def hard(self, z: Float[Tensor, "n d"], neighbours: CSR, generator: torch.Generator) -> Float[Tensor, " b"] | None:
-        """What hard negatives add to each node's sum, its logarithm; nothing before their time."""
+        """The logarithm of what hard negatives add to each node's sum; None while mixing is off."""
         if not self.mixes or self.step < self.hard_from:
             return None
         options = self.options
@@ -117,14 +113,14 @@ class LocalGCL(Method):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
     def negatives(self, z: Float[Tensor, "n d"], *, distributed: bool) -> Literal["exact"] | FeatureMap:
-        """The negative term's form for this size and device, with the options only a feature map needs."""
+        """The form of the negative term for this size and device: "exact", or a feature map with its options."""
         options, name = self.options, self.options.negatives
         if name == "auto":
             sizes = z.shape[0], z.shape[1], options.num_features, options.temperature
             name = choose_negatives(*sizes, distributed=distributed, device=z.device)
         if name == "exact":
             return "exact"
-        fixed_seed = self.seed if options.frequencies == "fixed" else None
+        fixed_seed = self.config.training.seed if options.frequencies == "fixed" else None
         return MAPS[name](options.num_features, fixed_seed, options.frequency_law)
 
     def watch(self, values: dict[str, Any]) -> None:

@@ -20,15 +20,15 @@ _log = logging.getLogger("localgcl")
 def choose_mode(
     asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2
 ) -> Literal["faithful", "scalable"]:
-    """Which form to take, before anything is allocated.
+    """The form to take, decided before anything is allocated.
 
-    "auto" is faithful when `bytes_needed` fit a quarter of the device's memory: of the card's, or of the machine's for a
-    CPU. The choice is logged by the logger "localgcl". "faithful" beyond that quarter is warned of and obeyed.
+    "auto" is faithful if `bytes_needed` fit a quarter of the device's memory: the card's, or the machine's for a CPU. The
+    logger "localgcl" logs the choice. "faithful" beyond that quarter stays faithful, with a warning.
 
     Args:
         asked: The user's `mode` option.
-        bytes_needed: What one step of the faithful form needs beyond the parameters.
-        device: Where it will run.
+        bytes_needed: Memory of one step of the faithful form, beyond the parameters.
+        device: The device it will run on.
         what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
         stacklevel: As in `warnings.warn`.
     """

@@ -10,8 +10,9 @@ from localgcl.config import Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses import mvgrl_loss
 from localgcl.methods.base import Batch, Method, Terms
+from localgcl.methods.dgi import DGI
 from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
-from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.methods.parts import Bilinear, require_edges, require_gcn
 from localgcl.nn.augment import diffuse, shuffle_features
 from localgcl.nn.encoders import Inputs, build_encoder, with_dense_features
 
@@ -38,8 +39,8 @@ class MVGRL(Method):
     of the other; the embedding is $h^A + h^S$.
 
     Faithful: S is the dense N x N inverse. Scalable: the `top_k` largest entries of each row, scaled to the row's sum; the
-    rest of the row, a long tail of small weights, is left out. Each step takes the whole graph, where the published code
-    takes four windows of 2000 consecutive nodes, which made it fit its GPU.
+    rest of the row, a long tail of small weights, is left out. Each step takes the whole graph; the published code takes
+    four windows of 2000 consecutive nodes, to fit its GPU.
     """
 
     Options = Options
@@ -48,34 +49,20 @@ class MVGRL(Method):
     augments = True
     paper = "https://arxiv.org/abs/2006.05582"
     defaults = {  # noqa: RUF012
-        "dim": 512,
-        "layers": 1,
-        "activation": "prelu",
-        "activate_last": True,
+        **DGI.defaults,
         "self_loops": 2.0,  # the published loader adds the identity, and its normalisation adds it again
-        "learning_rate": 1e-3,
         "steps": 3000,
-        "patience": 20,
-        "keep": "best",
-        "log_every": 10,
-        "checkpoint_every": 100,
     }
 
     def __init__(self, num_inputs: int, config: Config) -> None:
+        require_gcn(config, "the views of mvgrl differ in how nodes are averaged, and it averages nothing")
         super().__init__(num_inputs, config)
-        if config.encoder.encoder != "gcn":
-            raise ValueError(
-                f"encoder is {config.encoder.encoder!r}, but the views of mvgrl differ in how nodes are averaged, "
-                "and it averages nothing; take encoder gcn"
-            )
-        self.config, self.options = config, config.options
-        self.encoder = build_encoder(num_inputs, config.encoder)
         self.diffused_encoder = build_encoder(num_inputs, config.encoder)
         self.score = Bilinear(config.encoder.dim)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Four passes of the encoder; a dense inverse and its temporaries, or the sparse rows with their transpose."""
+        """Four passes of the encoder; a dense inverse and its temporaries, or sparse rows and their transpose."""
         passes = 4 * super().memory(num_nodes, num_edges, num_features, config)
         if config.options.mode == "scalable":
             top_k: int = min(config.options.top_k, num_nodes)

@@ -22,7 +22,7 @@ def overview(num_nodes: int, num_edges: int, num_features: int, dim: int) -> lis
 
 
 def _modes(options: type[Any]) -> list[tuple[dict[str, str], str]]:
-    """The forms a method has: one, or both where it has the option (see `budget`)."""
+    """The forms of a method: one, or two if it has the option `mode`."""
     if "mode" not in {field.name for field in dataclasses.fields(options)}:
         return [({}, "")]
     return [({"mode": mode}, f" {mode}") for mode in ("faithful", "scalable")]

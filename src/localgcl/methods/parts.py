@@ -1,4 +1,4 @@
-"""Small parts that several methods are made of."""
+"""Small parts that several methods share."""
 
 import math
 
@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from localgcl.config import Config
 from localgcl.graph import Graph
 
 
@@ -22,6 +23,19 @@ def require_two_nodes(graph: Graph, why: str) -> None:
     """Raises ValueError for a graph of one node; `why` says what the method then lacks."""
     if graph.num_nodes < 2:
         raise ValueError(f"the graph has one node, and {why}; give at least two")
+
+
+def require_positives(graph: Graph, positives: str) -> None:
+    """Raises ValueError when a method that compares a node with its other view, or with its neighbours, cannot do so."""
+    require_two_nodes(graph, "its columns have no spread")
+    if positives == "neighbours":
+        require_edges(graph, "there are no positive pairs")
+
+
+def require_gcn(config: Config, why: str) -> None:
+    """Raises ValueError for an encoder that does not average over neighbours; `why` says what the method then lacks."""
+    if config.encoder.encoder != "gcn":
+        raise ValueError(f"encoder is {config.encoder.encoder!r}, but {why}; take encoder gcn")
 
 
 def momentum(step: int, steps: int, start: float) -> float:
@@ -48,8 +62,8 @@ def follow(target: nn.Module, online: nn.Module, momentum: float) -> None:
 class Bilinear(nn.Module):
     r"""The discriminator $D(h, s) = h^T W s + b$, computed as $(h W) \cdot s$: O(n d k), nothing is expanded over rows.
 
-    W starts uniform within $\pm\sqrt{6 / (d k + k)}$ and b at zero. That is what the published codes of DGI, MVGRL and GMI
-    start from: Glorot's rule on a tensor of shape (1, d, k), for which it counts d k inputs.
+    W starts uniform within $\pm\sqrt{6 / (d k + k)}$ and b at zero, as in the published codes of DGI, MVGRL and GMI: they apply
+    Glorot's rule to a tensor of shape (1, d, k), for which it counts d k inputs.
     """
 
     def __init__(self, dim: int, other_dim: int | None = None) -> None:

@@ -13,14 +13,14 @@ from localgcl.graph.csr import csr_tensor
 from localgcl.losses.margin import margin_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges
-from localgcl.nn.encoders import build_encoder, drop_entries
+from localgcl.nn.encoders import drop_entries
 from localgcl.ops import SparseMatrix, sample_neighbours, spmm
 from localgcl.ops.propagation import propagation
 
 
 @dataclasses.dataclass(frozen=True)
 class Options(Checked):
-    """The three hinges, and what they compare."""
+    """Options of the three hinges and of what they compare."""
 
     margin: float = option(0.8, "m1: by how much negatives have to be further than positives", low=0)
     slack: float = option(0.2, "m2: how much further still before they are pulled back", low=0)
@@ -55,12 +55,6 @@ class SUGRL(Method):
         "checkpoint_every": 100,
     }
 
-    def __init__(self, num_inputs: int, config: Config) -> None:
-        super().__init__(num_inputs, config)
-        self.options: Options = config.options
-        self.self_loops = config.encoder.self_loops
-        self.encoder = build_encoder(num_inputs, config.encoder)
-
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
         """The encoder; features with some dropped; the matrix; two copies of each positive and negative; sampled neighbours."""
@@ -74,7 +68,7 @@ class SUGRL(Method):
         require_edges(graph, "every node is its own positive")
 
     def prepare(self, graph: Graph) -> Batch:
-        average = propagation(graph, self.self_loops, self.options.normalisation)
+        average = propagation(graph, self.config.encoder.self_loops, self.options.normalisation)
         if self.options.average_features:
             graph = graph.derived(x=spmm(average, graph.x.to_dense()))
         inputs = self.encoder.inputs(graph, constant=self.options.drop_inputs == 0)

@@ -1,7 +1,7 @@
-r"""Augmentations: Graph -> Graph, pure, with every random draw from the generator that is given.
+r"""Augmentations: pure functions Graph -> Graph that draw everything random from the given generator.
 
-A view keeps the nodes and their order. Edges are dropped one stored direction at a time, as the published codes do, so a view
-of an undirected graph is directed. Where importance decides (GCA), drop rates are computed once from the graph:
+A view keeps the nodes and their order. Each stored direction of an edge is dropped on its own, as in the published codes, so a
+view of an undirected graph is directed. Drop rates by importance (GCA) are computed once from the graph:
 
 $p_e = \min\left( \frac{s_{max} - s_e}{s_{max} - \bar s}\, p,\ \text{cap} \right)$, $s$ the logarithm of a centrality.
 """
@@ -19,7 +19,7 @@ from localgcl.ops.propagation import propagation
 from localgcl.ops.sparse import SparseMatrix, spmm
 
 Centrality = Literal["degree", "pagerank", "eigenvector"]
-# The power series of the diffusion is cut where what is left is below float32's own rounding.
+# The power series of the diffusion is cut where the remainder is below the rounding of float32.
 _TAIL = 1e-7
 # Numbers in one block of diffusion rows: 128 MiB a copy.
 _BLOCK = 2**25
@@ -28,7 +28,7 @@ _ITERATIONS = 200
 
 
 def drop_edges(graph: Graph, rate: float | Float[Tensor, " m"], generator: torch.Generator) -> Graph:
-    """Drops each stored (directed) edge on its own, with one probability or with one for each edge. O(|E|)."""
+    """Drops each stored (directed) edge independently, with one probability for all or one for each. O(|E|)."""
     if _nothing(rate):
         return graph
     draws = torch.rand(graph.num_edges, generator=generator, device=graph.device)
@@ -36,7 +36,7 @@ def drop_edges(graph: Graph, rate: float | Float[Tensor, " m"], generator: torch
 
 
 def mask_features(graph: Graph, rate: float | Float[Tensor, " f"], generator: torch.Generator) -> Graph:
-    """Sets whole feature columns to zero, with one probability or with one for each column. Sparse features stay sparse."""
+    """Sets whole feature columns to zero, with one probability for all or one for each. Sparse features stay sparse."""
     if _nothing(rate):
         return graph
     keep = (torch.rand(graph.num_features, generator=generator, device=graph.device) >= rate).float()
@@ -49,7 +49,7 @@ def mask_features(graph: Graph, rate: float | Float[Tensor, " f"], generator: to
 
 
 def shuffle_features(graph: Graph, generator: torch.Generator) -> Graph:
-    """Gives each node the features of a random other: rows of X permuted, edges as they are (the corruption of DGI)."""
+    """Permutes the rows of X and keeps the edges: the corruption of DGI."""
     order = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)
     return graph.derived(x=select_rows(graph.x, order))
 
@@ -63,10 +63,10 @@ def diffuse(graph: Graph, alpha: float = 0.2, *, top_k: int) -> SparseMatrix: ..
 def diffuse(graph: Graph, alpha: float = 0.2, top_k: int | None = None) -> Tensor | SparseMatrix:
     r"""Personalised-PageRank diffusion $S = \alpha (I - (1-\alpha) \hat A)^{-1}$, $\hat A = D^{-1/2} (A + I) D^{-1/2}$.
 
-    $\hat A$ is `propagation(graph)`: row i of S says how much of each node arrives at i. Isolated nodes keep themselves.
+    $\hat A$ is `propagation(graph)`: row i of S holds the weight of each node at i. An isolated node has weight at itself only.
 
     Args:
-        graph: Its own loops give way to one loop a node.
+        graph: Its own self-loops are replaced by one per node.
         alpha: Probability to return to the start, in (0, 1].
         top_k: None gives the exact matrix as a dense tensor: O(|V|^3) time, O(|V|^2) memory. A number keeps the top_k
             largest entries of each row, scaled so that the row keeps its sum, as a sparse matrix. Rows are computed in
@@ -102,7 +102,7 @@ def _sparse_diffusion(transposed: SparseMatrix, alpha: float, top_k: int) -> Spa
         values.append(largest.gather(1, order) * scale[:, None])
     columns, weights = torch.cat(indices).flatten(), torch.cat(values).flatten()
     everywhere = CSR(torch.arange(0, n * top_k + 1, top_k, device=device), columns)
-    kept = everywhere.keep(weights > 0)  # nodes that do not reach i fill up a row that is short of others
+    kept = everywhere.keep(weights > 0)  # a row that fewer than top_k nodes reach was filled up with zeros
     return SparseMatrix(csr_tensor(kept.indptr, kept.indices, weights[weights > 0], (n, n)))
 
 
@@ -131,9 +131,9 @@ def feature_drop_rates(
 def node_centrality(graph: Graph, kind: Centrality) -> Float[Tensor, " n"]:
     r"""Importance of each node by the edges that point to it, in double precision.
 
-    "degree": how many they are. "pagerank": $c = (1-q)/n + q\, P^T c$ with damping q = 0.85, mass of nodes that no edge leaves
+    "degree": their number. "pagerank": $c = (1-q)/n + q\, P^T c$ with damping q = 0.85; mass of nodes that no edge leaves is
     spread over all. "eigenvector": the leading eigenvector of $A^T$, by iterating $A^T + I$, which has the same one and does
-    not swing on bipartite graphs. The last two run a fixed number of iterations. O(|E|) each.
+    not oscillate on bipartite graphs. The last two run a fixed number of iterations, O(|E|) each.
     """
     indptr, indices, _ = graph.transposed
     if kind == "degree":
@@ -154,9 +154,9 @@ def node_centrality(graph: Graph, kind: Centrality) -> Float[Tensor, " n"]:
 
 
 def _drop_rates(centrality: Float[Tensor, " k"], rate: float, cap: float) -> Float[Tensor, " k"]:
-    """min((max - s) / (max - mean) * rate, cap) for s the log centrality; `rate` for all where all are equally central.
+    """min((max - s) / (max - mean) * rate, cap) for s the log centrality; `rate` for all if all are equally central.
 
-    Nothing (an all-zero column, a node outside the leading component) has no logarithm and counts as the least of the others.
+    A centrality of zero (an all-zero column, a node outside the leading component) counts as the smallest of the others.
     """
     _nothing(rate)
     if centrality.numel() == 0:
@@ -173,7 +173,7 @@ def _drop_rates(centrality: Float[Tensor, " k"], rate: float, cap: float) -> Flo
 
 
 def _nothing(rate: float | Tensor) -> bool:
-    """Whether the rate is the number 0; ValueError when it is no probability. Tensors are trusted: reading them would wait."""
+    """True if the rate is the number 0; ValueError if it is no probability. Tensors are not read: that would wait for a GPU."""
     if isinstance(rate, Tensor):
         return False
     if not 0 <= rate <= 1:

@@ -1,4 +1,4 @@
-"""Encoders: GCN and MLP, from node features to embeddings; and the small heads that some methods put on top."""
+"""Encoders: GCN and MLP, from node features to embeddings. Also the small heads that some methods put on top."""
 
 import dataclasses
 import itertools
@@ -22,8 +22,8 @@ _SPARSE_BELOW = 0.05
 class Inputs:
     """What an encoder reads of a graph: the first layer's input, and the matrix that averages over neighbours.
 
-    `propagated` says that the first averaging is already in `first`: features are constant, so it is done once. The matrix
-    is dense where a method averages over all nodes (the exact diffusion of MVGRL).
+    `propagated` means that `first` is already A X: constant features are averaged once. The matrix is dense if a method
+    averages over all nodes (the exact diffusion of MVGRL).
     """
 
     first: Tensor | SparseMatrix
@@ -32,7 +32,7 @@ class Inputs:
 
 
 class RReLU(nn.Module):
-    """ReLU whose slope below zero is drawn anew for each entry from U(1/8, 1/3), and is their mean without a generator."""
+    """ReLU with a random slope below zero, drawn for each entry from U(1/8, 1/3); without a generator, the mean slope."""
 
     def forward(self, h: Float[Tensor, "n d"], generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
         low, high = 1 / 8, 1 / 3
@@ -109,10 +109,10 @@ class GCN(_Encoder):
             nn.init.zeros_(layer.bias)
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:
-        """Reads the graph; `constant` features (the same at every step) are averaged over neighbours here, once, where it pays.
+        """What the encoder reads of a graph. Constant features are averaged over neighbours here, once, if that is cheaper.
 
-        For a view of a graph pass `constant=False`; O(|E|) a call, without a sort. `like` is the reading of a graph with
-        the same edges, whose matrix is taken over. Dropout falls on features before they are averaged, so it too comes first.
+        Pass `constant=False` for a view that changes at each step; that is O(|E|), without a sort. `like` is the result for a
+        graph with the same edges: its matrix is reused. With dropout nothing is averaged here, because dropout comes first.
         """
         adjacency = like.adjacency if like is not None else propagation(graph, self.self_loops)
         assert adjacency is not None
@@ -132,7 +132,7 @@ class MLP(_Encoder):
     """Each node on its own: Linear, (BatchNorm,) ReLU, Linear. The graph enters only through the loss. O(|V| d^2)."""
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
-        """Reads the features; edges are not looked at."""
+        """The features; edges are ignored."""
         return Inputs(_first(graph.x))
 
     def _layer(self, layer: nn.Module, h: Tensor | SparseMatrix, inputs: Inputs, *, first: bool) -> Tensor:  # noqa: ARG002
@@ -172,7 +172,7 @@ def _first(x: Tensor) -> Tensor | SparseMatrix:
 
 
 def _kept(x: Tensor) -> Tensor:
-    """Features stay sparse only where that is faster."""
+    """Features, made dense unless sparse products are faster."""
     return x.to_dense() if x.layout == torch.sparse_csr and not _stays_sparse(x) else x
 
 
@@ -201,10 +201,10 @@ def _dropped(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
 
 
 def _averages_well(adjacency: SparseMatrix | Tensor, x: Tensor) -> bool:
-    """Whether a product with averaged features costs less than one with the features and one with the matrix.
+    """True if (A X) W is cheaper than A (X W).
 
-    Dense features stay as large as they are. Sparse ones fill up: the average holds an entry for (nearly) each one of each
-    neighbour, which on word counts outweighs the product with the matrix that is saved.
+    Dense features keep their size. Sparse ones fill up: A X has an entry for (nearly) every entry of every neighbour, which on
+    word counts costs more than the saved product with A.
     """
     if isinstance(adjacency, Tensor) or not _stays_sparse(x):
         return True

@@ -9,7 +9,7 @@ $$\psi(x) = [\cos(W^T x), \sin(W^T x)] / \sqrt D, \qquad W = [\omega_1 \dots \om
 D frequencies, 2D outputs, and $\psi(x)^T\psi(x) = 1$ exactly. The paper prints the law as $N(0, \tau I)$, which is the
 kernel of bandwidth $1/\sqrt\tau$; `law="printed"` draws from it, for reproduction studies only.
 
-A map says how frequencies are drawn; `draw` draws them. One draw must serve both factors of $\psi(z_i)^T \sum_k \psi(z_k)$.
+A map defines how frequencies are drawn; `draw` draws them. One draw must serve both factors of $\psi(z_i)^T \sum_k \psi(z_k)$.
 """
 
 import abc
@@ -71,7 +71,7 @@ class FeatureMap(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class _Dice:
-    """Random numbers from the caller's generator, and where they are to end up."""
+    """Random numbers from the caller's generator, and the device and type they are converted to."""
 
     generator: torch.Generator | None
     device: torch.device
@@ -98,8 +98,8 @@ class Draw(abc.ABC):
     Args:
         width: Number of outputs of psi.
         temperature: tau.
-        effective: The tau of the kernel that is estimated; another one only under the printed law.
-        frequencies: What psi takes sines and cosines of, where that is what it does: fused kernels start from here.
+        effective: The tau of the estimated kernel; it differs from `temperature` only under the printed law.
+        frequencies: The frequencies of Fourier features, from which fused kernels start; None for positive features.
     """
 
     def __init__(self, width: int, temperature: float, effective: float, frequencies: Frequencies | None = None) -> None:
@@ -203,3 +203,10 @@ MAPS: dict[str, type[FeatureMap]] = {
     "rff": RandomFourier,
     "positive": PositiveRandom,
 }
+"""Feature maps by name. Losses, options and the command line know a map from the line that registers it here:
+`MAPS["mine"] = MyMap`."""
+
+
+def negatives() -> tuple[str, ...]:
+    """The ways to compute an all-pairs term: exactly, by a feature map, or by the cheaper of these."""
+    return "auto", "exact", *MAPS

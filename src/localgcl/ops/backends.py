@@ -1,6 +1,6 @@
-"""Which compilers of kernels are installed. Both come with wheels for the usual platforms, but not for all of them.
+"""Which kernel compilers are installed. Both have wheels for the usual platforms, but not for all.
 
-Where one is missing, plain torch computes the same, in chunks: more slowly, with the same memory bounds.
+Without them, plain torch computes the same in chunks: more slowly, within the same memory bounds.
 """
 
 import importlib.util
@@ -15,5 +15,5 @@ TRITON = importlib.util.find_spec("triton") is not None
 
 
 def fused(z: Tensor) -> bool:
-    """Whether Triton kernels serve this tensor: on a GPU, and not in double precision, for which there are no tensor cores."""
+    """True if Triton kernels can take this tensor: on a GPU, and not in double precision, which tensor cores lack."""
     return TRITON and z.is_cuda and z.dtype != float64

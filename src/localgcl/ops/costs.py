@@ -1,4 +1,4 @@
-r"""What a step of the negative term costs, predicted, and which form of it "auto" stands for.
+r"""Predicted cost of a step of the negative term, and the form of it that "auto" chooses.
 
 $$t = c_0 + \frac{c_1 \cdot elements + c_2 \cdot products}{threads}$$
 
@@ -9,9 +9,9 @@ with the exponentials, sines and cosines of one forward and backward as elements
 * rff: N D elements, N D d products;
 * orf: N D elements, (N + d) D d products, because frequencies are made orthogonal at each draw.
 
-(threads is 1 on a GPU). Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size. The
-coefficients are fitted to measurements by `localgcl bench fit` and kept, with where and when they were measured, in
-`costs.toml` beside this file. For a kind of device or a form that nobody has measured there are none.
+(threads is 1 on a GPU). Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size.
+`python -m benchmarks.fit_costs` fits the coefficients to measurements and writes them, with the place and date of the
+measurement, to `costs.toml` beside this file. Devices and forms that were not measured have none.
 """
 
 import dataclasses
@@ -28,13 +28,13 @@ from localgcl.system.devices import device_memory
 Form = Literal["exact", "sorf", "orf", "rff"]
 FORMS: tuple[Form, ...] = ("exact", "sorf", "orf", "rff")
 
-# Beyond this many nodes the exact term is no way out of too few features.
+# Above this many nodes, "auto" does not fall back on the exact term when there are too few features.
 _EXACT_ANYWAY = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Coefficients:
-    """Of one form on one kind of device: seconds for one thread, bytes (None where memory was not measured)."""
+    """Coefficients of one form on one kind of device: seconds of one thread, bytes (None if memory was not measured)."""
 
     fixed: float
     per_element: float
@@ -48,7 +48,7 @@ class Coefficients:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Of one forward and backward: seconds, peak bytes above z (None where nobody measured) and what computes it."""
+    """Cost of one forward and backward: seconds, peak bytes above z (None if not measured) and the backend."""
 
     seconds: float
     bytes: float | None
@@ -66,7 +66,7 @@ def counts(form: Form, num_nodes: int, dim: int, num_features: int) -> tuple[flo
 
 @cache
 def coefficients() -> dict[str, dict[str, Coefficients]]:
-    """By kind of device, then by form: what `costs.toml` holds."""
+    """The coefficients in `costs.toml`, by kind of device, then by form."""
     tables = tomllib.loads((resources.files(__package__) / "costs.toml").read_text())
     return {kind: {form: Coefficients(**values) for form, values in table["forms"].items()} for kind, table in tables.items()}
 
@@ -74,7 +74,7 @@ def coefficients() -> dict[str, dict[str, Coefficients]]:
 def predict(
     form: Form, num_nodes: int, dim: int, num_features: int, device: torch.device | str = "cpu", *, threads: int | None = None
 ) -> Cost:
-    """The cost of `form`; `threads` are torch's own where not given.
+    """The predicted cost of `form`; `threads` defaults to torch's own number.
 
     Raises:
         LookupError: This form has not been measured on this kind of device.
@@ -82,7 +82,7 @@ def predict(
     kind = torch.device(device).type
     known = coefficients().get(kind, {}).get(form)
     if known is None:
-        raise LookupError(f"no costs of {form!r} were measured on {kind}; measure and fit them: localgcl bench fit")
+        raise LookupError(f"no costs of {form!r} are measured on {kind}; run localgcl bench and python -m benchmarks.fit_costs")
     parallel = (threads or torch.get_num_threads()) if kind == "cpu" else 1
     seconds = known.seconds(*counts(form, num_nodes, dim, num_features), parallel)
     # As `ops.passes.choose_backend` has it for single precision.
@@ -101,10 +101,11 @@ def choose_negatives(
     distributed: bool = False,
     device: torch.device | str = "cpu",
 ) -> Literal["exact", "sorf", "orf"]:
-    """What "auto" stands for: exact where it is predicted to be faster and fits the device's memory, or where so few features
-    could not be trusted and the graph has at most 20,000 nodes; else SORF, or ORF for d below 64, where SORF's bias is felt.
+    """The form that "auto" chooses.
 
-    Where costs were not measured on the kind of device, work is compared instead (see `exact_does_less_work`).
+    Exact, if it is predicted to be faster and fits the device's memory, or if D is too small to be trusted at this temperature
+    and the graph has at most 20,000 nodes. Otherwise SORF, or ORF for d below 64, where SORF's bias matters. Without measured
+    costs for the kind of device, work is compared instead (see `exact_does_less_work`).
     """
     kernelised: Literal["sorf", "orf"] = "sorf" if dim >= 64 else "orf"
     if distributed:
@@ -122,7 +123,7 @@ def choose_negatives(
 
 
 def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
-    """Counts multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation, against four
+    """Compares multiply-adds of one row, forward and backward: 8 N d for the exact term with its recomputation, against four
     passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40). The latter
     are taken to run at a quarter of the exact term's speed: small factors and trigonometry against one large product.
     """
@@ -131,13 +132,13 @@ def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
 
 
 def explain(num_nodes: int, dim: int, num_features: int, temperature: float, device: torch.device | str = "cpu") -> str:
-    """One line: what "auto" takes and the predicted cost of each form that was measured on this kind of device."""
+    """One line: what "auto" chooses, and the predicted cost of each form measured on this kind of device."""
     choice = choose_negatives(num_nodes, dim, num_features, temperature, device=device)
     others = [form for form in FORMS if form != choice and form in coefficients().get(torch.device(device).type, {})]
     try:
         best = predict(choice, num_nodes, dim, num_features, device)
     except LookupError:
-        return f"negatives: {choice} (by work count: nobody has measured costs on {torch.device(device).type})"
+        return f"negatives: {choice} (by work count: no costs are measured on {torch.device(device).type})"
     memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
     rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
     predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a step"

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.ops.backends import fused
+from localgcl.ops.first_order import first_order
 
 # Gathered rows held at a time, in numbers: 64 MiB of float32.
 _CHUNK = 2**24
@@ -16,11 +17,11 @@ _CHUNK = 2**24
 def edge_dot(z: Float[Tensor, "n d"], csr: CSR) -> Float[Tensor, " m"]:
     r"""$s_{ij} = z_i^T z_j$ for every entry (i, j), in CSR order. O(|E| d) time, O(|E| + |V| d) memory.
 
-    Columns number the rows of z; rows number the first ones of them, which are all of them where the structure is square.
+    Column j refers to row j of z, and row i to row i of z; a rectangular structure has fewer rows than z.
 
     The gradient is two sparse products, $\partial z = G z + G^T z$ with G the upstream gradient laid out as the CSR
     matrix. Gathering with `z[rows]` instead would scatter-add in the backward: on several CPU threads torch does that
-    with atomic additions whose order changes from run to run, so results would not be reproducible to the bit.
+    with atomic additions whose order changes from run to run, so results would not repeat bit for bit.
     """
     result: Tensor = _EdgeDot.apply(z, csr)
     return result
@@ -49,11 +50,12 @@ class _EdgeDot(torch.autograd.Function):
         return pair_dot(z, csr.rows, csr.indices)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (z,), csr, (grad,) = ctx.saved_tensors, ctx.csr, grads
         rows, columns = csr.num_rows, csr.num_columns
         indptr_t, indices_t, order = csr.transposed
-        if csr.is_symmetric:  # then both matrices have the same pattern, and one product does for both
+        if csr.is_symmetric:  # then both matrices have the same pattern, and one product is enough
             return csr_tensor(csr.indptr, csr.indices, grad + grad[order], (rows, columns)) @ z, None
         forward = csr_tensor(csr.indptr, csr.indices, grad, (rows, columns)) @ z
         out = csr_tensor(indptr_t, indices_t, grad[order], (columns, rows)) @ z[:rows]

@@ -1,4 +1,4 @@
-"""Frequencies of random Fourier features, dense or structured, and the angles they give. One home for W."""
+"""The frequencies W of random Fourier features, dense or structured, and the angles W^T z."""
 
 import dataclasses
 
@@ -50,5 +50,5 @@ Frequencies = DenseFrequencies | StructuredFrequencies
 
 
 def inverses(q: Float[Tensor, " n"], living: Float[Tensor, " n"], floor: Float[Tensor, ""]) -> Float[Tensor, " n"]:
-    """1/q, but zero for dead rows and for those below the floor, which are clamped and pass no gradient."""
+    """1/q; zero for dead rows and for rows below the floor, which are clamped and pass no gradient."""
     return torch.where(q >= floor, living / q, 0.0)

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# Distances at hand at any time: 64 MiB, on a GPU 256, where small kernels take longer to start than to run.
+# Distances held at a time: 64 MiB, or 256 on a GPU, where small kernels take longer to launch than to run.
 _ENTRIES = {"cpu": 2**24, "cuda": 2**26}
 
 
@@ -22,17 +22,17 @@ def kmeans(
 
     Each run starts from `clusters` different random rows. An iteration gives rows to the nearest centre,
     $\arg\min_c \|c\|^2 / 2 - x \cdot c$, ties to the first, and moves centres to the mean of their rows; a centre without rows
-    stays. Runs are side by side in one matrix product, and means are a product too, so that no order of addition is left to
-    chance: the same generator gives the same clusters, to the bit on a CPU.
+    stays. All runs share one matrix product, and means are a product too, so the order of additions is fixed: the same
+    generator gives the same clusters, bit for bit on a CPU.
 
     O(n d clusters runs) time an iteration, O(chunk clusters runs) memory.
 
     Args:
         x: Rows to cluster.
-        clusters: How many, at most n.
-        generator: Of the starts, on the device of x.
-        runs: Independent runs.
-        iterations: Of each run.
+        clusters: Number of clusters, at most n.
+        generator: Draws the starts; on the device of x.
+        runs: Number of independent runs.
+        iterations: Iterations of each run.
         chunk: Rows at a time; chosen by the device when not given.
     """
     n = x.shape[0]

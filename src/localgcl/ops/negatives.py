@@ -3,8 +3,8 @@ r"""The negative term, $\sum_i \log \sum_k \exp(z_i^T z_k / \tau)$, exactly or t
 Exact. With $p_{ik}$ the softmax of row i, $\partial z_i = \frac1\tau \sum_k (p_{ik} + p_{ki}) z_k$: given the row
 log-sum-exps, the gradient needs each block of p once more and nothing of size N x N is kept.
 
-Kernelised. See `passes`: a value and a gradient from sums over all nodes of functions of one node. Across ranks S is
-summed in the forward and g in the backward; `reduce` does the sum and is the identity on one machine.
+Kernelised. See `passes`: value and gradient come from sums over all nodes of functions of one node. `reduce` sums over ranks,
+S in the forward and g in the backward; on one machine it is the identity.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from localgcl.ops.backends import Backend, fused
+from localgcl.ops.first_order import first_order
 from localgcl.ops.passes import Features, Passes, passes
 
 Reduce = Callable[[Tensor], Tensor]
@@ -24,7 +25,7 @@ _CHUNK = {"cpu": 2**21, "cuda": 2**28}
 
 
 class LogSums(NamedTuple):
-    """`total` is the differentiable sum over nodes; the rest are counts (tensors, so that no device has to wait)."""
+    """`total` is the differentiable sum over nodes; the others are counts, as tensors so that the host need not wait."""
 
     total: Float[Tensor, ""]
     clamped: Tensor
@@ -32,7 +33,7 @@ class LogSums(NamedTuple):
 
 
 class NodeLogSums(NamedTuple):
-    """The same with one differentiable value a node, 0 for dead ones."""
+    """As `LogSums`, with one differentiable value per node, 0 for dead ones."""
 
     logs: Float[Tensor, " n"]
     clamped: Tensor
@@ -51,7 +52,7 @@ def exact_log_sums(
     """log sum over living nodes k of exp(z_i.z_k / tau), for each living i; 0 for the others. Rows of z have unit length.
 
     O(n^2 d) time, O(n) memory beside z and its gradient. `include_self=False` leaves k = i out. `backend` and `chunk`
-    (rows at a time) are there for tests.
+    (rows at a time) exist for tests.
     """
     if backend == "triton" or (backend == "auto" and fused(z)):
         result: Tensor = _FlashLogSums.apply(z, alive, temperature, include_self)
@@ -73,7 +74,7 @@ def kernel_log_sums(
 ) -> LogSums:
     """Sum over living nodes of log(psi_i.S), S over all living nodes of all ranks. O(n) calls of psi, O(n + D) memory.
 
-    `size` is how many rows there are to count on this rank, living or not: all of z when it is not given.
+    `size` is the number of rows to count on this rank, living or not; all rows of z when not given.
 
     The random-feature estimate of a sum of positive kernel values can fall below their true lower bound, even below zero;
     such rows are clamped to the bound (so they pass no gradient) and counted.
@@ -94,9 +95,9 @@ def kernel_node_log_sums(
     backend: Backend = "auto",
     chunk: int | None = None,
 ) -> NodeLogSums:
-    """log(psi_i.S) for each living node, for uses that need more than their sum: one pass more than `kernel_log_sums`.
+    """log(psi_i.S) for each living node, not only their sum: one more pass than `kernel_log_sums`.
 
-    `include_self=False` takes the node's own term out. That is 1, the kernel of a unit vector with itself (Fourier features
+    `include_self=False` subtracts the node's own term. That is 1, the kernel of a unit vector with itself (Fourier features
     give it exactly, positive ones on average). What is left is at least (n - 1) e^(-2/tau), and clamped to that.
     """
     steps = passes(z, features, backend, chunk=chunk)
@@ -118,6 +119,7 @@ class _ExactLogSums(torch.autograd.Function):
         return torch.where(alive, log_sums, 0.0)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
         z, alive, log_sums = ctx.saved_tensors
         weight = torch.where(alive, grads[0] / ctx.temperature, 0.0)
@@ -155,6 +157,7 @@ class _FlashLogSums(torch.autograd.Function):
         return torch.where(alive, sums.log() + 1 / temperature, 0.0)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         from localgcl.ops.gpu import pairs
 
@@ -182,6 +185,7 @@ class _KernelLogSums(torch.autograd.Function):
         return value, clamped, num_nodes
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         z, living, total, inverse, common = ctx.saved_tensors
         out = ctx.steps.pullback(z, inverse * grads[0], total, living * grads[0], ctx.reduce(common))
@@ -202,6 +206,7 @@ class _KernelSums(torch.autograd.Function):
         return steps.balance(z, living, total, features.floor(num_living)).q, num_living, num_nodes
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         z, living, total = ctx.saved_tensors
         weights = grads[0] * living
@@ -212,7 +217,7 @@ class _KernelSums(torch.autograd.Function):
 def _summed(
     z: Tensor, alive: Tensor, size: Tensor | None, reduce: Reduce, steps: Passes
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Which rows are living; and over all ranks S, how many are living, and how many there are."""
+    """1 for living rows; then, over all ranks, S, the number of living rows and the number of rows."""
     living = alive.to(z.dtype if z.dtype == torch.float64 else torch.float32)
     present = torch.full_like(living[0], len(z)) if size is None else size.to(living)
     counts = torch.stack([living.sum(), present])

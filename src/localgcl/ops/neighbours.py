@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# Similarities at hand at any time: 64 MiB, on a GPU 256, where small kernels take longer to start than to run.
+# Similarities held at a time: 64 MiB, or 256 on a GPU, where small kernels take longer to launch than to run.
 _ENTRIES = {"cpu": 2**24, "cuda": 2**26}
 
 
@@ -25,9 +25,9 @@ def cosine_neighbours(
     Args:
         queries: Rows to look for neighbours of; zero rows have cosine 0 with everything.
         keys: Rows to look among.
-        k: How many, at most the number of keys that may be found.
-        own: What becomes of key i for query i where the two are the same nodes: it competes like any other, comes first
-            whatever its cosine (AFGRL), or is left out.
+        k: Number of neighbours, at most the number of keys that may be found.
+        own: How to treat key i for query i when both are the same node: it competes like any other, comes first whatever
+            its cosine (AFGRL), or is left out.
         chunk: Queries at a time; chosen by the device when not given.
     """
     n, m = queries.shape[0], keys.shape[0]
@@ -49,14 +49,14 @@ def cosine_neighbours(
 
 
 def _group(m: int, k: int) -> int:
-    """Columns in a group, a power of two, such that the groups of a row are about as many as the columns of k groups."""
+    """Columns per group, a power of two: a row then has about as many groups as k groups have columns."""
     return 1 << (math.isqrt(m // k).bit_length() - 1)
 
 
 def _largest(rows: Float[Tensor, "b m"], k: int, group: int) -> Int[Tensor, "b k"]:
-    """Columns of the k largest entries of each row, largest first, by what `topk` would take several passes for.
+    """Columns of the k largest entries of each row, largest first; faster than `topk`, which makes several passes.
 
-    They are in the k groups whose largest entries are largest, so all but those are read once.
+    They lie in the k groups with the largest maxima, so all other groups are read once.
     """
     grouped = rows.view(len(rows), -1, group)
     groups = grouped.amax(2).topk(min(k, grouped.shape[1]), dim=1).indices

@@ -1,7 +1,7 @@
 r"""The passes over the nodes that a kernelised log-sum needs, by backend.
 
 With features $\psi$, $S = \sum_k \psi_k$ and $q_i = \psi_i^T S$, the value is $\sum_i \log q_i$ and its gradient is
-$\partial \psi_i = S / q_i + g$ with $g = \sum_j \psi_j / q_j$. So a step asks for
+$\partial \psi_i = S / q_i + g$ with $g = \sum_j \psi_j / q_j$. A step needs
 
 1. `total`: a weighted sum of features, for S;
 2. `balance`: the $q_i$, their inverses (zero for dead and for clamped rows), and g;
@@ -21,14 +21,14 @@ from torch import Tensor
 from localgcl.ops.backends import NUMBA, Backend, fused
 from localgcl.ops.frequencies import DenseFrequencies, Frequencies, StructuredFrequencies, inverses
 
-# Numbers in one chunk's features. On a CPU small blocks stay in the caches and are reused by the allocator, but many of
-# them mean many rounds of its threads; a GPU wants launches that fill it.
+# Numbers in one chunk's features. On a CPU small chunks stay in the caches, but each costs a start of its threads. On a GPU
+# a chunk must be large enough to fill the device.
 _CHUNK = {"cpu": 2**21, "cuda": 2**26}
 
 
 @runtime_checkable
 class Features(Protocol):
-    """What a log-sum needs of a drawn feature map; `frequencies` is None for maps that are not Fourier features."""
+    """What a log-sum needs of a feature map with drawn frequencies; they are None for maps that are not Fourier features."""
 
     width: int
     frequencies: Frequencies | None
@@ -39,7 +39,7 @@ class Features(Protocol):
 
 
 class Balance(NamedTuple):
-    """What `balance` gives."""
+    """The result of `balance`."""
 
     q: Float[Tensor, " n"]
     inverse: Float[Tensor, " n"]
@@ -58,12 +58,12 @@ class Passes(Protocol):
 
 
 def choose_backend(z: Tensor, features: Features) -> Literal["torch", "numba", "triton"]:
-    """The fastest backend for these embeddings and features; the cases it leaves to plain torch are small or rare ones."""
+    """The fastest backend for these embeddings and features; plain torch where no kernel takes them."""
     frequencies = features.frequencies
     if frequencies is None:
         return "torch"
     if z.is_cuda:
-        # Triton's products start at 16 entries and the tiles end at 4096.
+        # Triton multiplies matrices of at least 16 entries a side; the kernels' tiles have at most 4096 rows.
         fits = isinstance(frequencies, DenseFrequencies) or 16 <= frequencies.signs.shape[2] <= 4096
         return "triton" if fits and fused(z) else "torch"
     if isinstance(frequencies, StructuredFrequencies) and z.dtype == torch.float32 and NUMBA:
@@ -72,7 +72,7 @@ def choose_backend(z: Tensor, features: Features) -> Literal["torch", "numba", "
 
 
 def passes(z: Tensor, features: Features, backend: Backend = "auto", *, chunk: int | None = None) -> Passes:
-    """The passes for these features; `backend` and `chunk` (rows at a time) are there for tests."""
+    """The passes for these features. `backend` and `chunk` (rows at a time) exist for tests."""
     name = choose_backend(z, features) if backend == "auto" else backend
     if name == "torch":
         rows = chunk or max(16, _CHUNK[z.device.type] // features.width)
@@ -82,7 +82,7 @@ def passes(z: Tensor, features: Features, backend: Backend = "auto", *, chunk: i
 
 
 def _kernels(name: str, frequencies: Frequencies) -> ModuleType:
-    """The module of fused kernels, imported only when it is needed: Triton and numba take seconds to load."""
+    """The module of fused kernels, imported when it is first needed: Triton and numba take seconds to load."""
     if name == "numba":
         return importlib.import_module("localgcl.ops.cpu.sorf")
     kind = "sorf" if isinstance(frequencies, StructuredFrequencies) else "dense"

@@ -1,4 +1,4 @@
-"""The matrix a graph convolution averages with, and the plain one of neighbourhoods."""
+"""The averaging matrix of a graph convolution, and the plain adjacency matrix."""
 
 from typing import Literal
 
@@ -21,8 +21,8 @@ def propagation(
     $D^{-1/2}$ is too: a node that no edge points to gets a zero row, and edges that leave it carry nothing. With "row"
     normalisation the matrix is the plain mean, $D^{-1} (A + w I)$.
 
-    The transpose has the same weights on the reversed edges, so it is made here, from what the graph knows, without a sort:
-    views of a graph (`Graph.keep_edges`) come at every step.
+    The transpose has the same weights on the reversed edges. It is built here without a sort, because every step may bring
+    a new view of the graph (`Graph.keep_edges`).
     """
     bare = graph.neighbourhoods if self_loops > 0 else graph.csr
     incoming = _closed(*bare.transposed[:2], self_loops)
@@ -40,7 +40,7 @@ def propagation(
 def adjacency(graph: Graph) -> SparseMatrix:
     """A with row i the neighbourhood N(i): parallel edges counted, self-loops left out. O(|E|), without a sort.
 
-    Ones are exact in every precision, so whoever wants means divides by |N(i)| afterwards, in the precision at hand.
+    Ones are exact in every precision. For means, divide by |N(i)| afterwards, in the precision of the product.
     """
     bare, n = graph.neighbourhoods, graph.num_nodes
     ones = torch.ones(bare.num_entries, device=bare.device)

@@ -1,4 +1,4 @@
-"""Random neighbours, drawn straight from the compressed rows."""
+"""Random neighbours, drawn directly from the compressed rows."""
 
 import torch
 from jaxtyping import Int
@@ -22,7 +22,7 @@ def sample_neighbours(csr: CSR, nodes: Int[Tensor, " m"], k: int, generator: tor
 def sample_trees(csr: CSR, roots: Int[Tensor, " m"], hops: int, k: int, generator: torch.Generator) -> Int[Tensor, "m size"]:
     r"""Each root, k of its neighbours, k of each of theirs, and so on for `hops` levels: $1 + k + ... + k^{hops}$ a row.
 
-    Nodes can occur more than once, also a root below itself. O(m k^hops) time and memory, whatever the degrees.
+    A node can occur more than once, even a root in its own tree. O(m k^hops) time and memory, whatever the degrees.
     """
     levels = [roots[:, None]]
     for _ in range(hops):

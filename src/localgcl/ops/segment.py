@@ -1,4 +1,4 @@
-"""Reductions over CSR rows: one value per entry in, one per row out. Every order of addition is fixed."""
+"""Reductions over CSR rows: one value per entry in, one per row out. Additions have a fixed order."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.graph.csr import CSR
+from localgcl.ops.first_order import first_order
 
 
 def segment_sum(values: Float[Tensor, " m"], csr: CSR) -> Float[Tensor, " n"]:
@@ -41,6 +42,7 @@ class _LogSumExp(torch.autograd.Function):
         return result
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (values, result), rows, (grad,) = ctx.saved_tensors, ctx.rows, grads
         share = torch.where(values.isinf(), 0.0, torch.exp(values - result[rows]))
@@ -60,8 +62,9 @@ class _Max(torch.autograd.Function):
         return top
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (first,), (grad,) = ctx.saved_tensors, grads
-        # One slot past the end takes the gradient of empty rows, so that no host-side selection is needed.
+        # One slot past the end takes the gradient of empty rows: selecting rows would make the host wait.
         out = grad.new_zeros(ctx.num_entries + 1)
         return out.scatter_(0, first, grad)[:-1], None

@@ -1,4 +1,4 @@
-"""Sparse times dense. The backward is the product with the transposed matrix, kept beside it, so no scatter is needed."""
+"""Sparse times dense. The backward is a product with the transpose, which is kept, so no scatter is needed."""
 
 import dataclasses
 from functools import cached_property
@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.graph.csr import csr_tensor
+from localgcl.ops.first_order import first_order
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -18,7 +19,7 @@ class SparseMatrix:
     Args:
         csr: The matrix, a sparse CSR tensor.
         symmetric: Whether it is its own transpose.
-        transpose: The transpose, where it is known; else it is computed when it is first asked for.
+        transpose: The transpose, if known; otherwise computed on first use.
     """
 
     csr: Tensor
@@ -40,14 +41,14 @@ class SparseMatrix:
         return self._reversed(indptr, rows[self._order], self.csr.values())
 
     def with_values(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
-        """Other values in the same places, as dropout makes at each step. Nothing is sorted again for the transpose."""
+        """The same pattern with other values, as dropout needs at each step. The transpose is not sorted again."""
         csr, turned = self.csr, self.transposed.csr
         changed = csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1]))
         return SparseMatrix(changed, transpose=self._reversed(turned.crow_indices(), turned.col_indices(), values))
 
     @cached_property
     def _order(self) -> Int[Tensor, " m"]:
-        """Where each entry of the transpose is stored here."""
+        """The position in this matrix of each entry of the transpose."""
         return torch.argsort(self.csr.col_indices(), stable=True)
 
     def _reversed(self, indptr: Int[Tensor, " k"], indices: Int[Tensor, " m"], values: Float[Tensor, " m"]) -> "SparseMatrix":
@@ -66,10 +67,11 @@ class _SpMM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, matrix: SparseMatrix, x: Tensor) -> Tensor:
         ctx.matrix = matrix
-        # A weight comes transposed, and with columns that lie together CUDA's product took 14 times as long (CS, 512 columns).
+        # A transposed weight is column-major, and CUDA's product with it took 14 times as long (CS, 512 columns).
         return matrix.csr.to(x.dtype) @ x.contiguous()
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor | None]:
         (grad,) = grads
         if not ctx.needs_input_grad[1]:

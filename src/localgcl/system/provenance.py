@@ -1,10 +1,11 @@
-"""Where and with what a result was made."""
+"""What a result was made with: date, commit, hardware and versions."""
 
+import dataclasses
 import datetime
 import os
 import platform
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,73 @@ import torch
 
 from localgcl._version import __version__
 
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "triton")
+
+
+@dataclasses.dataclass(frozen=True)
+class Provenance:
+    """What a result was made with.
+
+    Args:
+        date: UTC, ISO 8601, to the second.
+        commit: Of the source checkout, with a + where files were modified; empty where it is not known.
+        device: "cpu", or the GPU's name.
+        processor: The CPU's name.
+        cores: How many it has.
+        threads: How many torch uses.
+        python: Its version.
+        packages: Versions by name; a package that is not installed is left out.
+    """
+
+    date: str
+    commit: str
+    device: str
+    processor: str
+    cores: int | None
+    threads: int
+    python: str
+    packages: dict[str, str]
+
+    @property
+    def hardware(self) -> str:
+        """The GPU's name, or the CPU's with the number of threads."""
+        if self.device != "cpu":
+            return self.device
+        return f"{self.processor}, {self.threads} thread{'s' * (self.threads != 1)}"
+
+
+def provenance(device: str | torch.device = "cpu", commit: str | None = None) -> Provenance:
+    """What is computed now on `device` is made with. `commit` is for copies of the source without their history."""
+    place = torch.device(device)
+    return Provenance(
+        date=now(),
+        commit=commit or _commit() or "",
+        device=torch.cuda.get_device_name(place) if place.type == "cuda" else "cpu",
+        processor=_processor(),
+        cores=os.cpu_count(),
+        threads=torch.get_num_threads(),
+        python=platform.python_version(),
+        packages={"localgcl": __version__} | {name: found for name in _PACKAGES if (found := _version(name))},
+    )
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
 
 def describe() -> dict[str, Any]:
-    """Date, versions, hardware, threads and the commit of a source checkout: what a figure needs beside it."""
-    packages = ("torch", "numpy", "scipy", "scikit-learn")
+    """What run folders keep of `provenance`, as plain values, with the GPU's name wherever there is a GPU."""
+    made = provenance("cuda" if torch.cuda.is_available() else "cpu")
     return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "packages": {"localgcl": __version__} | {name: version(name) for name in packages},
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "threads": torch.get_num_threads(),
+        "date": made.date,
+        "commit": made.commit or None,
+        "python": made.python,
+        "packages": made.packages,
+        "processor": made.processor,
+        "cores": made.cores,
+        "gpu": None if made.device == "cpu" else made.device,
+        "threads": made.threads,
     }
 
 
@@ -35,6 +90,13 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _commit() -> str | None:

@@ -19,14 +19,14 @@ _PATTERN = "checkpoint-*.safetensors"
 
 @dataclasses.dataclass
 class Progress:
-    """How far a run has come; all that is needed, beside the tensors, to go on as if it had never stopped."""
+    """How far a run has come: together with the tensors, all that resuming needs."""
 
     step: int = 0
     seconds: float = 0.0
     best_loss: float = float("inf")
     best_step: int = 0
     best: dict[str, Tensor] = dataclasses.field(default_factory=dict)
-    """The weights that gave `best_loss`, where they are to be kept."""
+    """The weights that gave `best_loss`; empty unless the best weights are kept."""
 
     def numbers(self) -> dict[str, float | int]:
         """All but the tensors."""
@@ -85,20 +85,20 @@ def load_checkpoint(
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Whether there is a run to go on with."""
+    """True if there is a checkpoint to resume from."""
     return any(folder.glob(_PATTERN))
 
 
 def remove_checkpoints(folder: Path) -> None:
-    """A finished run needs none."""
+    """Removes all checkpoints: a finished run needs none."""
     for path in folder.glob(_PATTERN):
         path.unlink()
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, int]) -> None:
-    """A safetensors file, whole or not at all; the same content always gives the same bytes."""
+def write_tensors(path: Path, tensors: dict[str, Tensor], numbers: dict[str, int]) -> None:
+    """Writes a safetensors file, whole or not at all. The same content always gives the same bytes."""
     # One entry, because safetensors writes several in an order that changes from process to process.
-    metadata = {"facts": json.dumps(facts, sort_keys=True)}
+    metadata = {"facts": json.dumps(numbers, sort_keys=True)}
     with replacing(path) as temporary:
         temporary.write_bytes(_packed(tensors, metadata))
 
@@ -111,7 +111,7 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[
     """What `write_tensors` wrote; ValueError names the file when it is damaged."""
     try:
         with safe_open(path, framework="pt") as file:
-            facts: dict[str, int] = json.loads(file.metadata()["facts"])
-            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118 - not a mapping
+            numbers: dict[str, int] = json.loads(file.metadata()["facts"])
+            return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118 - not a mapping
     except (SafetensorError, TypeError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is damaged or not a weights file ({error}); train again or restore a copy") from error

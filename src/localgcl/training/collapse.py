@@ -1,4 +1,4 @@
-"""Have the embeddings collapsed? Two numbers that need no labels."""
+"""Collapse: two numbers, computed without labels, that show whether all embeddings look alike."""
 
 import torch
 from jaxtyping import Float
@@ -16,12 +16,12 @@ def spread(z: Float[Tensor, "n d"]) -> float:
 def effective_rank(z: Float[Tensor, "n d"]) -> float:
     r"""$e^H$ with H the entropy of the normalised singular values of the unit rows: between 1 and min(n, d).
 
-    Of at most 256 evenly spaced rows, so that it costs milliseconds; it cannot exceed that number.
+    Computed on at most 256 evenly spaced rows, which takes milliseconds; it cannot exceed 256.
     """
     rows = torch.linspace(0, len(z) - 1, min(len(z), _SAMPLE), device=z.device).long()
     sample = torch.nn.functional.normalize(z[rows].float())
     gram = sample @ sample.T if len(sample) < sample.shape[1] else sample.T @ sample
-    # So small a problem is solved on the CPU sooner than a GPU starts on it.
+    # A problem this small is faster on the CPU.
     singular = torch.linalg.eigvalsh(gram.double().cpu()).clamp(min=0).sqrt()
     p = singular / singular.sum().clamp(min=torch.finfo(torch.float64).tiny)
     return float(torch.exp(-torch.xlogy(p, p).sum()))

@@ -30,14 +30,14 @@ def fit(
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
 ) -> Model:
-    """Trains `config.method` on `graph`, as loaded; preparation is part of the configuration.
+    """Trains `config.method` on `graph`. The graph comes as loaded: preparation is part of the configuration.
 
     Args:
         graph: The graph; its labels and splits are not looked at.
         config: Every setting.
         folder: Run folder to write; must be new or empty unless `resume`.
-        source: How to find the graph again, kept in the run folder.
-        resume: Go on with the run in `folder`; its own configuration is the one that counts. A finished run stays as it is.
+        source: Where the graph comes from, stored in the run folder so that it can be read again.
+        resume: Continue the run in `folder` with that run's configuration. A finished run is returned unchanged.
         warm_start: A run folder whose weights to start from.
         reduce: Sums a vector over ranks, where several of them train one model (see `Method.batches`).
         callbacks: Called with each logged row.
@@ -48,7 +48,7 @@ def fit(
         run = RunFolder.open(folder)
         if (finished := _finished(run)) is not None:
             return finished
-        threads = threads or run.made.get("threads", 0)  # as many as it was started with, or its rounding would change
+        threads = threads or run.made.get("threads", 0)  # the number it was started with: another one would change the rounding
     device = choose_device(config.training.device)
     with reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"):
         statistics = column_statistics(graph, config.preparation.scaling)
@@ -87,7 +87,7 @@ def fit(
 
 
 def _finished(run: RunFolder) -> Model | None:
-    """The model of a run that needs no resuming: its weights are there, and no checkpoint to go on from."""
+    """The model of a finished run: one that has weights and no checkpoint."""
     return Model.load(run) if run.weights.exists() and not has_checkpoint(run.path) else None
 
 
@@ -106,7 +106,7 @@ def _start_from(model: Model, other: Model) -> None:
 
 
 def _tensorboard(config: Config, folder: str | os.PathLike[str] | None) -> list[Callback]:
-    """A callback that writes events, where they are asked for; raises before anything is written when they cannot be."""
+    """The callback that writes TensorBoard events, if asked for. A missing TensorBoard raises before anything is written."""
     if not config.training.tensorboard:
         return []
     if folder is None:
@@ -116,7 +116,7 @@ def _tensorboard(config: Config, folder: str | os.PathLike[str] | None) -> list[
     except ImportError as error:
         raise ImportError("TensorBoard is not installed; pip install 'localgcl[tensorboard]'") from error
 
-    writers: list[SummaryWriter] = []  # opened with the first row, when the folder is there
+    writers: list[SummaryWriter] = []  # opened with the first row: the folder must exist
 
     def write(row: dict[str, Any]) -> None:
         if not writers:

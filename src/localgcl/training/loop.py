@@ -25,7 +25,7 @@ Callback = Callable[[dict[str, Any]], None]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; the run folder, if there is one, has been left usable. `rows` is what was logged until then."""
+    """Ctrl-C was pressed. The run folder, if any, can be resumed; `rows` are the rows logged so far."""
 
     def __init__(self, message: str, rows: list[dict[str, Any]]) -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ def train(
             if done and progress.best:
                 method.load_state_dict(progress.best)
                 _warn_of_no_progress(progress, training)
-            # Reading a value makes the host wait for a GPU, so it happens only when a row is due.
+            # Reading a value makes the host wait for the GPU, so values are read only when a row is due.
             if step % training.log_every == 0 or done:
                 progress.seconds = time.perf_counter() - started
                 row = {"step": step, "seconds": round(progress.seconds, 4), **{k: float(v.detach()) for k, v in terms.items()}}
@@ -108,9 +108,9 @@ def _due(step: int, every: int) -> bool:
 
 
 class _Interrupts:
-    """Holds Ctrl-C back until the step at hand is done, because half a step cannot be continued; a second Ctrl-C is not held.
+    """Delays Ctrl-C until the current step is done, because half a step cannot be resumed. A second Ctrl-C acts at once.
 
-    Python hands signals to the main thread only: in another thread nothing changes.
+    Python delivers signals to the main thread only; in other threads this does nothing.
     """
 
     asked = False
@@ -141,7 +141,7 @@ def learning_rate(step: int, training: TrainingOptions) -> float:
 
 
 def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: TrainingOptions) -> None:
-    """Notes a new lowest loss and, where they are to be kept, the weights that gave it: those before the optimiser's step."""
+    """Records a new lowest loss and, if the best weights are kept, the weights that gave it: those before the step."""
     value = float(loss.detach())
     if value < progress.best_loss:
         progress.best_loss, progress.best_step = value, progress.step + 1
@@ -150,7 +150,7 @@ def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: 
 
 
 def _warn_of_no_progress(progress: Progress, training: TrainingOptions) -> None:
-    """The best weights may be those that training began with: DGI's loss can leap up at first and be back late."""
+    """Warns if the best weights are the initial ones: DGI's loss, for example, can rise first and fall back late."""
     if progress.best_step == 1 < progress.step:
         remedy = f"raise patience from {training.patience}" if progress.step < training.steps else "train for more steps"
         warnings.warn(

@@ -1,4 +1,4 @@
-"""A trained model: configuration, weights, and what preparation has to remember. Embeds any graph with the same features."""
+"""A trained model: configuration, weights and scaling statistics. It embeds any graph with the same feature columns."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ from localgcl.training.run import RunFolder
 
 @dataclasses.dataclass(eq=False)
 class Model:
-    """What training leaves behind."""
+    """A trained method, with everything that embedding a graph needs."""
 
     config: Config
     method: Method
@@ -31,7 +31,7 @@ class Model:
 
     @classmethod
     def fresh(cls, config: Config, num_inputs: int, statistics: ColumnStatistics) -> "Model":
-        """Initial weights, drawn on the CPU so that a seed means the same everywhere; the global generator is left alone."""
+        """A model with initial weights, drawn on the CPU so that a seed gives the same weights on every device."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.training.seed)
             method = METHODS[config.method](num_inputs, config)
@@ -54,7 +54,7 @@ class Model:
         return self.method.embed(self.method.prepare(prepared)).cpu()
 
     def save(self, folder: "str | os.PathLike[str] | RunFolder") -> None:
-        """Writes the weights, and the configuration where the folder is new."""
+        """Writes the weights and, into a new folder, the configuration."""
         run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {})
         tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
         tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}

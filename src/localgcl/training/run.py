@@ -15,7 +15,7 @@ from localgcl.system.files import replacing
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """A folder that holds one run. `source` says which graph it was trained on, `made` with what (see `environment`)."""
+    """A folder that holds one run. `source` says which graph it was trained on, `made` on which machine (see `provenance`)."""
 
     path: Path
     config: Config
@@ -52,7 +52,7 @@ class RunFolder:
         return cls(path, configure(tables["method"], tables["settings"]), tables.get("source", {}), tables.get("made", {}))
 
     def check_same(self, given: dict[str, Any]) -> None:
-        """Raises ValueError when a resumed run is asked to change: graph, method and settings given again must be its own."""
+        """Raises ValueError if a given graph, method or setting differs from that of this run, which is to be resumed."""
         ours = {"method": self.config.method, **self.source, **self.config.flat()}
         for name, value in given.items():
             if ours.get(name) != value:
@@ -78,7 +78,7 @@ class RunFolder:
         return self.path / "embeddings.npy"
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The logged rows, numbers where there are numbers."""
+        """The logged rows; empty cells are left out."""
         if not self.metrics.exists():
             return []
         with self.metrics.open(newline="") as file:
@@ -94,7 +94,7 @@ class RunFolder:
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    """TOML has no null: what is not known is left out."""
+    """Drops unknown values, because TOML has no null."""
     return {
         name: _without_none(value) if isinstance(value, dict) else value for name, value in values.items() if value is not None
     }

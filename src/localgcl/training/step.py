@@ -11,14 +11,14 @@ from localgcl.config import TrainingOptions
 from localgcl.graph import Graph
 from localgcl.methods import Batch, Method, Terms
 
-# Steps taken one kernel at a time before recording: kernels are compiled and buffers made in them.
+# Steps that run eagerly before recording: in them kernels are compiled and buffers allocated.
 _EAGER = 3
-# Nodes above which kernels outlast their launches.
+# Above this many nodes kernels run longer than their launches take.
 _SMALL = 2**15
 
 
 def make_optimiser(method: Method, training: TrainingOptions, graph: Graph) -> torch.optim.Optimizer:
-    """Adam or AdamW over the parameters that are trained; able to be recorded where the step will be."""
+    """Adam or AdamW over the trainable parameters; capturable if the step will be recorded."""
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
     trained = [parameter for parameter in method.parameters() if parameter.requires_grad]
     optimiser: torch.optim.Optimizer = kind(
@@ -33,20 +33,20 @@ def make_optimiser(method: Method, training: TrainingOptions, graph: Graph) -> t
 def make_step(
     method: Method, training: TrainingOptions, graph: Graph, optimiser: torch.optim.Optimizer, generator: torch.Generator
 ) -> "EagerStep | RecordedStep":
-    """Recorded where that is possible and pays, else one kernel after the other."""
+    """A recorded step where that is possible and faster, else an eager one."""
     kind = RecordedStep if recordable(method, training, graph) else EagerStep
     return kind(method, optimiser, generator)
 
 
 def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
-    """Whether every step repeats the one before, on a GPU, on a graph so small that launches dominate."""
+    """True if every step repeats the one before, on a GPU, on a graph so small that launches dominate."""
     small = graph.device.type == "cuda" and graph.num_nodes <= _SMALL
     same = training.schedule == "constant" and training.warmup == 0 and training.keep == "last"
     return method.static and small and same and training.steps > 2 * _EAGER
 
 
 class EagerStep:
-    """Kernel by kernel: `loss` gives the terms, `update` does the rest."""
+    """Launches kernels one by one: `loss` computes the terms, `update` does backward and optimiser."""
 
     def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
         self.method, self.optimiser, self.generator = method, optimiser, generator
@@ -58,7 +58,7 @@ class EagerStep:
     def update(self, learning_rate: float) -> None:
         self.optimiser.zero_grad()
         self.terms["loss"].backward()
-        # Values only: a term that kept its history would tie the next step to this one's stream.
+        # Values only: a term with its autograd history would tie the next step to this one's stream.
         self.terms = {name: term.detach() for name, term in self.terms.items()}
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
@@ -66,7 +66,7 @@ class EagerStep:
 
 
 class RecordedStep:
-    """The first steps kernel by kernel, then all at once; `loss` does all of a step."""
+    """Runs the first steps eagerly, then replays one recorded step; `loss` does all of a step."""
 
     def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
         self.eager = EagerStep(method, optimiser, generator)

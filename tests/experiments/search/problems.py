@@ -6,7 +6,7 @@ from typing import Any
 
 from localgcl.datasets import sbm
 from localgcl.experiments.search import Found, tune
-from localgcl.experiments.search.log import Row
+from localgcl.experiments.search.log import LogRow
 from localgcl.graph import Graph
 
 SPACE = {"layers": (1, 2), "learning_rate": (1e-3, 1e-2, 1e-1), "temperature": (0.5, 1.0), "include_self": (False, True)}
@@ -23,6 +23,6 @@ def search(out: Path, given: Graph | None = None, **changes: Any) -> Found:
     return tune(given or graph(), out=out, **{**SMALL, "fixed": FIXED, **changes})
 
 
-def lasting(rows: list[Row]) -> list[Row]:
+def lasting(rows: list[LogRow]) -> list[LogRow]:
     """Rows without what the clock says."""
     return [{name: value for name, value in row.items() if name not in ("date", "seconds")} for row in rows]

@@ -7,7 +7,7 @@ import pytest
 
 from localgcl.experiments.search import finals, log
 from localgcl.experiments.search.samplers import key
-from localgcl.experiments.search.trial import Outcome, Problem
+from localgcl.experiments.search.trial import Problem, TrialResult
 from tests.experiments.search.problems import graph, lasting, search
 
 
@@ -17,10 +17,10 @@ class Referee:
     def __init__(self, *scores: float | None) -> None:
         self.scores, self.ran = scores, list[tuple[Problem, dict[str, Any]]]()
 
-    def __call__(self, problem: Problem, settings: dict[str, Any]) -> Outcome:
+    def __call__(self, problem: Problem, settings: dict[str, Any]) -> TrialResult:
         score = self.scores[len(self.ran)]
         self.ran.append((problem, settings))
-        return Outcome(score, 0.5, 1.0) if score is not None else Outcome(None, None, 1.0, "refused: nan")
+        return TrialResult(score, 0.5, 1.0) if score is not None else TrialResult(None, None, 1.0, "refused: nan")
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, *scores: float | None) -> Referee:
@@ -113,8 +113,8 @@ def test_finals_without_a_score_are_an_error(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"finalists": 2, "final_seeds": 0}, "final_seeds is 0; it must be at least 1"),
-        ({"finalists": -1}, "finalists is -1 and redraws 0; they must be at least 0"),
+        ({"finalists": 2, "final_seeds": 0}, "final-seeds is 0; it must be at least 1"),
+        ({"finalists": -1}, "finalists is -1; it must be at least 0"),
     ],
 )
 def test_slips_cost_nothing(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class Interruptible:
     def __init__(self) -> None:
         self.real, self.ran, self.last = trial.run, list[str](), 0
 
-    def __call__(self, problem: trial.Problem, settings: dict[str, Any]) -> trial.Outcome:
+    def __call__(self, problem: trial.Problem, settings: dict[str, Any]) -> trial.TrialResult:
         if len(self.ran) == self.last:
             raise KeyboardInterrupt
         self.ran.append(json.dumps(settings))
@@ -178,7 +178,7 @@ def test_a_users_file_does_not_get_the_recipe_of_a_data_set_of_its_name(tmp_path
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"sampler": "tpee"}, "no sampler 'tpee'; did you mean 'tpe'"),
+        ({"sampler": "tpee"}, "sampler is 'tpee'; choose one of random, tpe, grid"),
         ({"trials": 0}, "trials is 0"),
         ({"jobs": 0}, "jobs is 0"),
         ({"protocol": "kmeans"}, "picks nothing on validation nodes"),
@@ -198,7 +198,7 @@ def test_workers_do_the_same_trials(tmp_path: Path) -> None:
     alone = search(tmp_path / "one", trials=5)
     both = search(tmp_path / "two", trials=5, jobs=2)
 
-    def by_settings(rows: list[log.Row]) -> list[log.Row]:
+    def by_settings(rows: list[log.LogRow]) -> list[log.LogRow]:
         return sorted(lasting(rows), key=lambda row: row["settings"])
 
     assert by_settings(both.rows) == by_settings(alone.rows)

@@ -1,5 +1,6 @@
 """Chameleon, Squirrel and Actor: tab-separated text, with ten splits as masks."""
 
+import functools
 import io
 from collections.abc import Mapping
 from typing import Any
@@ -9,22 +10,26 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+from localgcl.datasets.catalogue import CATALOGUE
+from localgcl.datasets.readers import Reader
 from localgcl.datasets.readers.numbers import read_table
+from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
 
+ADDRESS = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master"
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
 
-def read_geom_gcn(contents: Mapping[str, bytes], prefix: str, name: str, *, shape: tuple[int, int], indexed: bool) -> Graph:
-    """The directed graph with its self-loops, repeated edges dropped.
+def read_geom_gcn(contents: Mapping[str, bytes], prefix: str, name: str, *, indexed: bool) -> Graph:
+    """The directed graph with its self-loops; repeated edges are dropped.
 
     Args:
         contents: The two text files and the ten masks, by file name.
         prefix: What the names of the masks begin with.
-        name: Name of the graph.
-        shape: Nodes and feature columns to expect.
-        indexed: Whether the feature field lists the columns that are 1 (Actor), rather than one number a column.
+        name: Name of the graph in the catalogue, whose counts the files must match.
+        indexed: Whether the feature field lists the columns that are 1 (Actor) instead of one number per column.
     """
+    shape = (CATALOGUE[name].nodes, CATALOGUE[name].features)
     ids, x, y = _indexed_nodes(contents[NODES], shape) if indexed else _dense_nodes(contents[NODES])
     if x.shape != shape or not np.array_equal(np.sort(ids), np.arange(shape[0])):
         raise ValueError(
@@ -58,3 +63,17 @@ def _split(content: bytes, name: str) -> Split:
     with np.load(io.BytesIO(content), allow_pickle=False) as masks:
         train, val, test = (torch.from_numpy(masks[f"{part}_mask"].nonzero()[0]) for part in ("train", "val", "test"))
     return Split(train, val, test, name)
+
+
+def _reader(name: str, folder: str, prefix: str, *, indexed: bool = False) -> Reader:
+    addresses = [f"new_data/{prefix}/{NODES}", f"new_data/{prefix}/{EDGES}"]
+    addresses += [f"splits/{prefix}_split_0.6_0.2_{k}.npz" for k in range(10)]
+    raw = tuple(RawFile(f"{folder}/raw/{path.rpartition('/')[2]}", f"{ADDRESS}/{path}") for path in addresses)
+    return Reader(raw, functools.partial(read_geom_gcn, prefix=prefix, name=name, indexed=indexed))
+
+
+GRAPHS = {
+    "chameleon": _reader("chameleon", "chameleon/geom_gcn", "chameleon"),
+    "squirrel": _reader("squirrel", "squirrel/geom_gcn", "squirrel"),
+    "actor": _reader("actor", "Actor", "film", indexed=True),
+}

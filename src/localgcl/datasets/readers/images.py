@@ -6,17 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
+from localgcl.datasets.readers import Reader
 from localgcl.graph import Graph
 
 NEIGHBOURS = 7
-"""The smallest number of nearest neighbours that makes one connected graph of the digits: a choice made without labels."""
+"""The smallest number of nearest neighbours that connects the whole graph of digits; labels play no part in the choice."""
 
 
 def digits() -> Graph:
-    """The 1,797 handwritten digits of scikit-learn, each linked with its nearest neighbours; no splits attached.
+    """The 1,797 handwritten digits of scikit-learn, each linked with its nearest neighbours; without splits.
 
-    Features are the 64 pixels, from 0 to 1. The graph is built from those same features (an edge where one of two images
-    is among the 7 nearest of the other), so it tells nothing that they do not: a test bed, not a benchmark of what edges add.
+    Features are the 64 pixels, from 0 to 1. Two images are linked if one is among the 7 nearest of the other. The edges come
+    from the features and add no information to them: a graph to try things on, not a benchmark of what edges add.
 
     Example:
         >>> digits()
@@ -30,12 +31,15 @@ def digits() -> Graph:
 
 
 def _nearest(points: NDArray[Any], k: int) -> NDArray[Any]:
-    """The k nearest other points of each, by distance and then by number.
+    """The k nearest other points of each point; ties go to the point with the smaller number.
 
-    Pixels are whole numbers, so equal distances occur, and a library's search breaks such ties differently from one
-    number of threads to another. Here squared distances are whole numbers too, exact in float64, and so is the order.
+    Pixels are whole numbers, so equal distances occur, and library searches break such ties differently with different
+    numbers of threads. Squared distances are whole numbers too, exact in float64, so the order here is always the same.
     """
     squares = (points**2).sum(axis=1)
     distance = squares[:, None] + squares - 2 * points @ points.T
     np.fill_diagonal(distance, np.inf)
     return np.argsort(distance, axis=1, kind="stable")[:, :k]
+
+
+GRAPHS = {"digits": Reader((), lambda _: digits())}

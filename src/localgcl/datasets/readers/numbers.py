@@ -1,4 +1,4 @@
-"""Tables of numbers in text files."""
+"""Text files of comma-separated numbers, which several publishers use."""
 
 import io
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def read_table(text: bytes, dtype: type[np.generic], name: str, *, skip_rows: int = 0) -> NDArray[Any]:
-    """The numbers of a comma-separated text, shape (rows, columns); ValueError with the file's `name` when it is none."""
+    """The numbers in a comma-separated text, shape (rows, columns); a ValueError names the file as `name`."""
     layout = pyarrow.csv.ReadOptions(skip_rows=skip_rows, autogenerate_column_names=True)
     try:
         columns = pyarrow.csv.read_csv(io.BytesIO(text), read_options=layout).columns

@@ -9,37 +9,42 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from localgcl.datasets.catalogue import CATALOGUE
+from localgcl.datasets.readers import Reader
 from localgcl.datasets.readers.numbers import read_table
+from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
 from localgcl.graph.prepare import structural_features
 
+ADDRESS = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 FEATURES = "node-feat.csv.gz"
 
 
-def read_arxiv(contents: Mapping[str, bytes], *, shape: tuple[int, int]) -> Graph:
+def read_arxiv(contents: Mapping[str, bytes]) -> Graph:
     """The directed citation graph with its word-embedding features and the split by year.
 
-    No checksum of the features could be had, so they are accepted by their shape alone.
+    No checksum of the features was available, so only their shape is checked.
     """
+    shape = (CATALOGUE["arxiv"].nodes, CATALOGUE["arxiv"].features)
     x = _table(contents, FEATURES, np.float32)
     if x.shape != shape:
         raise ValueError(f"{FEATURES} has shape {x.shape}, but {shape} is expected; delete it, and load again to download it")
     return _topology(contents, "arxiv").with_features(x)
 
 
-def read_arxiv_structure(contents: Mapping[str, bytes], *, num_columns: int) -> Graph:
+def read_arxiv_structure(contents: Mapping[str, bytes]) -> Graph:
     """The same nodes, edges, classes and split, with features computed from the edges alone.
 
-    It is for speed, memory and method comparisons on the real topology where the published word embeddings are not at
-    hand: `structural_features` of the undirected graph, which never look at labels. What a node's text says is missing
-    from them, so accuracies on this graph are not those of the published task and must not be compared with them.
+    It serves comparisons of speed, memory and methods on the real edges where the published word embeddings are not
+    available. The features are `structural_features` of the undirected graph, which use no labels. They lack what a node's
+    text says, so accuracies on this graph must not be compared with those of the published task.
     """
     graph = _topology(contents, "arxiv-structure")
-    return graph.with_features(structural_features(graph.symmetrized(), num_columns))
+    return graph.with_features(structural_features(graph.symmetrized(), CATALOGUE["arxiv-structure"].features))
 
 
 def _topology(contents: Mapping[str, bytes], name: str) -> Graph:
-    """All but the features, for which one column of ones stands in."""
+    """The graph with a column of ones in place of its features."""
     edges, y = (_table(contents, file, np.int64) for file in ("edge.csv.gz", "node-label.csv.gz"))
     parts = (_table(contents, file, np.int64) for file in ("train.csv.gz", "valid.csv.gz", "test.csv.gz"))
     train, val, test = (torch.from_numpy(np.sort(part[:, 0])) for part in parts)
@@ -53,3 +58,16 @@ def _table(contents: Mapping[str, bytes], file: str, dtype: type[np.generic]) ->
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{file} is not a whole gzip file ({error}); delete it, and load again to download it") from error
     return read_table(text, dtype, file)
+
+
+_TOPOLOGY = ("raw/edge.csv.gz", "raw/node-label.csv.gz", *(f"split/time/{part}.csv.gz" for part in ("train", "valid", "test")))
+
+
+def _raw_files(*members: str) -> tuple[RawFile, ...]:
+    return tuple(RawFile(f"ogbn_arxiv/{member}", ADDRESS, f"arxiv/{member}") for member in members)
+
+
+GRAPHS = {
+    "arxiv": Reader(_raw_files(*_TOPOLOGY, f"raw/{FEATURES}"), read_arxiv),
+    "arxiv-structure": Reader(_raw_files(*_TOPOLOGY), read_arxiv_structure),
+}

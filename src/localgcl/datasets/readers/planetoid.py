@@ -1,6 +1,7 @@
-"""Cora, CiteSeer and PubMed: python 2 pickles of scipy matrices, read by an unpickler that can build nothing else."""
+"""Cora, CiteSeer and PubMed: Python 2 pickles of scipy matrices, read by an unpickler that can build nothing else."""
 
 import collections
+import functools
 import io
 import pickle
 from collections.abc import Mapping
@@ -10,12 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from localgcl.datasets.readers import Reader
+from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
 
+ADDRESS = "https://github.com/kimiyoung/planetoid/raw/master/data"
 NUM_VALIDATION = 500
 
-# The only globals that the published files name, with their present homes. Not numpy's own path to _reconstruct: it is
-# private and moved between releases, while every array knows the function that rebuilds it.
+# The only globals that the published files name, with what they are called today. numpy's _reconstruct is taken from an
+# array rather than imported: its module is private and has moved between releases.
 _RECONSTRUCT = np.empty(0).__reduce__()[0]
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
@@ -30,17 +34,17 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 }
 
 
-def read_planetoid(contents: Mapping[str, bytes], prefix: str, name: str) -> Graph:
-    """The graph of the files `ind.PREFIX.*`, with the public split: 20 nodes a class to train on, 500 and 1000.
+def read_planetoid(contents: Mapping[str, bytes], name: str) -> Graph:
+    """The graph of the files `ind.NAME.*` and its public split: 20 training nodes per class, 500 validation, 1000 test.
 
     Rows of `allx` are the first nodes; row i of `tx` is the node that line i of `test.index` names. CiteSeer's index
     skips 15 nodes: they get zero features and class 0, and are in no part of the split, as in PyG.
     """
-    part = {kind: restricted_loads(contents[f"ind.{prefix}.{kind}"]) for kind in ("allx", "tx", "ally", "ty", "y", "graph")}
-    test = np.array(contents[f"ind.{prefix}.test.index"].split(), dtype=np.int64)
+    part = {kind: restricted_loads(contents[f"ind.{name}.{kind}"]) for kind in ("allx", "tx", "ally", "ty", "y", "graph")}
+    test = np.array(contents[f"ind.{name}.test.index"].split(), dtype=np.int64)
     known, n = part["allx"].shape[0], int(test.max()) + 1
 
-    # One 1 a column: multiplying moves row i to its node's place and leaves zeros where the index skips one.
+    # `place` has a single 1 per column: its product with `tx` moves row i to its node and leaves skipped nodes zero.
     place = sp.csr_array((np.ones(len(test)), (test - known, np.arange(len(test)))), shape=(n - known, len(test)))
     x = sp.vstack([part["allx"], place @ part["tx"]])
     y = np.concatenate([part["ally"], place @ part["ty"]]).argmax(axis=1)
@@ -60,7 +64,7 @@ def read_planetoid(contents: Mapping[str, bytes], prefix: str, name: str) -> Gra
 
 
 def restricted_loads(content: bytes) -> Any:
-    """Unpickles arrays, CSR matrices and dictionaries of lists; ValueError, before anything is run, on all else."""
+    """Unpickles arrays, CSR matrices and dictionaries of lists; anything else is a ValueError before any of it runs."""
     try:
         return _Unpickler(io.BytesIO(content), encoding="latin1").load()
     except (pickle.UnpicklingError, EOFError) as error:
@@ -72,3 +76,12 @@ class _Unpickler(pickle.Unpickler):
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(f"it names {module}.{name}, which no published file does")
         return _ALLOWED[module, name]
+
+
+def _reader(name: str, folder: str) -> Reader:
+    files = [f"ind.{name}.{kind}" for kind in ("allx", "tx", "ally", "ty", "y", "graph", "test.index")]
+    raw = tuple(RawFile(f"{folder}/raw/{file}", f"{ADDRESS}/{file}") for file in files)
+    return Reader(raw, functools.partial(read_planetoid, name=name))
+
+
+GRAPHS = {name: _reader(name, folder) for name, folder in (("cora", "Cora"), ("citeseer", "CiteSeer"), ("pubmed", "PubMed"))}

@@ -1,4 +1,4 @@
-"""Settings picked on validation nodes: spaces, samplers, trials, a log that can be resumed, and the recipe that comes out."""
+"""Search for settings on validation nodes: spaces, samplers, trials, a log that can be resumed, and the resulting recipe."""
 
 from localgcl.experiments.search.space import Space as Space
 from localgcl.experiments.search.space import read_space as read_space

@@ -1,7 +1,6 @@
-"""The finals: the best trials once more, on more seeds, because the best of many noisy scores is partly the luckiest."""
+"""The finals: validates the best trials again on more seeds, because the best of many noisy scores is partly the luckiest."""
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +8,14 @@ from pathlib import Path
 from localgcl.experiments.search import log
 from localgcl.experiments.search.trial import Problem, run
 from localgcl.graph import Graph
+from localgcl.system.provenance import now
 
 
 def finals(
     graph: Graph,
-    rows: list[log.Row],
+    rows: list[log.LogRow],
     path: Path,
-    shared: log.Row,
+    shared: log.LogRow,
     *,
     finalists: int,
     seeds: int,
@@ -23,16 +23,16 @@ def finals(
     redraws: int,
     device: str,
     say: Callable[[str], None],
-) -> list[log.Row]:
-    """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Known ones are not run again.
+) -> list[log.LogRow]:
+    """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Logged finals are not run again.
 
     Args:
-        graph: As loaded; labels of test nodes are hidden here.
-        rows: Trials, at least one of them scored.
+        graph: As loaded; the labels of test nodes are hidden here.
+        rows: Trials; at least one has a score.
         path: The log, to which the new rows are added.
         shared: The columns that all rows of this search share.
-        finalists: How many.
-        seeds: Seeds 0, 1... of each.
+        finalists: Number of finalists.
+        seeds: Number of seeds of each: 0, 1...
         splits: As for `tune`.
         redraws: As for `tune`.
         device: Where to train and validate.
@@ -48,8 +48,7 @@ def finals(
         if settings not in known:
             outcome = dataclasses.asdict(run(problem, json.loads(settings)))
             told = {name: "" if value is None else str(value) for name, value in outcome.items()}
-            date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            known[settings] = {**shared, **told, "settings": settings, "date": date}
+            known[settings] = {**shared, **told, "settings": settings, "date": now()}
             log.append(path, known[settings])
         found.append(known[settings])
         result = found[-1]["validation"] or found[-1]["note"]

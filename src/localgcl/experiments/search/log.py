@@ -1,4 +1,4 @@
-"""The log of a search: trials.csv, to which a row is added as each trial finishes, and recipe.toml, its best row."""
+"""The log of a search: trials.csv, one row per finished trial, and recipe.toml, the best row."""
 
 import json
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ import tomli_w
 from localgcl.experiments.search.space import Settings
 from localgcl.methods import configure
 from localgcl.system.files import replacing
-from localgcl.system.ledger import append_rows, read_rows
+from localgcl.system.store import RowFile
 
-Row = dict[str, str]
+LogRow = dict[str, str]
 FIELDS = (
     *("method", "dataset", "settings", "seeds", "splits", "validation", "deviation", "seconds", "note"),
     *("date", "commit", "hardware", "protocol"),
@@ -21,36 +21,36 @@ SAME = ("method", "dataset", "seeds", "splits", "protocol")
 MARK = "# Made by localgcl tune"
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[LogRow]:
     """All rows, oldest first; none where there is no file."""
-    return read_rows(path, FIELDS)
+    return RowFile(path, FIELDS).rows()
 
 
-def append(path: Path, row: Row) -> None:
-    """One line, in one write: an interruption leaves whole rows."""
-    append_rows(path, FIELDS, [row])
+def append(path: Path, row: LogRow) -> None:
+    """Appends a row in one write, so that an interruption leaves whole rows."""
+    RowFile(path, FIELDS).append(row)
 
 
-def score(row: Row) -> float:
+def score(row: LogRow) -> float:
     """Validation accuracy; 0, the worst there is, for settings that were refused."""
     return float(row["validation"] or 0)
 
 
-def best(rows: Sequence[Row], count: int = 5) -> list[Row]:
+def best(rows: Sequence[LogRow], count: int = 5) -> list[LogRow]:
     """The rows of highest validation accuracy, best first; the earlier of equals first. Refused settings are left out."""
     return sorted((row for row in rows if row["validation"]), key=score, reverse=True)[:count]
 
 
 def check_ours(path: Path) -> None:
-    """Raises when `path` is a recipe that no search has made: it would be overwritten."""
+    """Raises FileExistsError if `path` is a recipe that no search has made: it would be overwritten."""
     if path.exists() and not path.read_text().startswith(MARK):
         raise FileExistsError(
             f"{path} was not made by localgcl tune, and would be overwritten; choose another folder with --out"
         )
 
 
-def write_recipe(path: Path, rows: Sequence[Row], varied: Sequence[str]) -> Settings:
-    """The best row as a recipe: its settings that differ from the method's defaults, and those `varied` by the search."""
+def write_recipe(path: Path, rows: Sequence[LogRow], varied: Sequence[str]) -> Settings:
+    """Writes and returns the best row's settings that were `varied` or that differ from the method's defaults."""
     (winner,) = best(rows, 1)
     settings, defaults = json.loads(winner["settings"]), configure(winner["method"], {}).flat()
     kept = {name: value for name, value in settings.items() if name in varied or value != defaults[name]}

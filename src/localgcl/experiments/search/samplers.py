@@ -1,7 +1,7 @@
 """Samplers: which point of the space to try next.
 
-Each is a pure function of the space, a seed and what has been tried, so that the log of a search is all its state: a
-search that was stopped goes on as if nothing had happened.
+Each is a pure function of the space, a seed and the points tried so far. The log is therefore the only state of a search,
+and a search that was stopped resumes as if uninterrupted.
 """
 
 import json
@@ -19,13 +19,13 @@ Sampler = Callable[[Space, Tried, int], Settings | None]
 
 
 def grid(space: Space, tried: Tried, seed: int) -> Settings | None:  # noqa: ARG001  # nothing here is random
-    """The first point that has not been tried, the last option changing fastest; None when there is none left."""
+    """The first point that has not been tried, the last option changing fastest; None if all have been."""
     seen = _keys(tried)
     return next((point for point in space.points() if key(point) not in seen), None)
 
 
 def random(space: Space, tried: Tried, seed: int) -> Settings | None:
-    """The first of an endless sequence of uniform draws that has not been tried; None when there is none left."""
+    """The first point of a seeded sequence of uniform draws that has not been tried; None if all have been."""
     seen = _keys(tried)
     if len(seen) >= space.size:
         return None
@@ -37,9 +37,9 @@ def random(space: Space, tried: Tried, seed: int) -> Settings | None:
 
 
 def tpe(space: Space, tried: Tried, seed: int) -> Settings | None:
-    """Optuna's tree-structured Parzen estimator; its first ten trials are random. A point tried before makes way for a draw.
+    """Optuna's tree-structured Parzen estimator; its first ten trials are random. A point tried before is replaced by a draw.
 
-    The sampler's own generator is seeded by `seed` and the number of trials, so that it needs no state.
+    Its generator is seeded by `seed` and the number of trials, so it keeps no state.
     """
     try:
         import optuna
@@ -74,7 +74,7 @@ def _ordered(values: Sequence[Any]) -> bool:
 
 
 def _scale(values: Sequence[Any]) -> list[Any]:
-    """Numbers from the lowest to the highest: neighbours on the scale are alike, and the estimator is told so."""
+    """Numbers in increasing order, so that the estimator treats neighbours as alike; other values as given."""
     return sorted(values) if _ordered(values) else list(values)
 
 

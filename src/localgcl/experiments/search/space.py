@@ -31,7 +31,7 @@ class Space:
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], method: str) -> "Space":
-        """Every value tried on the method's options, so that a slip shows before the first trial and not in the last."""
+        """A space whose every value the method accepts; ValueError otherwise, before the first trial is run."""
         if not values:
             raise ValueError("the space is empty; give it at least one option, such as temperature = [0.5, 1.0]")
         known = {}
@@ -40,7 +40,7 @@ class Space:
                 raise ValueError(f"{option} cannot be searched: a trial is run on all its seeds, on one device; leave it out")
             if not isinstance(given, Sequence) or isinstance(given, str) or not given:
                 raise ValueError(f"{option} is {given!r}; a space gives each option a list of values, such as [0.5, 1.0]")
-            # By way of the configuration, which has the declared type: 1 and 1.0 are one value, not two.
+            # The configuration converts to the declared type: 1 and 1.0 are one value, not two.
             known[option] = tuple(dict.fromkeys(configure(method, {option: value}).flat()[option] for value in given))
         return cls(known)
 
@@ -49,7 +49,7 @@ class Space:
         return math.prod(len(values) for values in self.values.values())
 
     def points(self) -> Iterator[Settings]:
-        """All of them, the last option changing fastest."""
+        """All points, the last option changing fastest."""
         for values in itertools.product(*self.values.values()):
             yield dict(zip(self.values, values, strict=True))
 
@@ -58,7 +58,7 @@ class Space:
         return Space({option: values for option, values in self.values.items() if option not in options})
 
     def including(self, point: Settings) -> "Space":
-        """The space with the values of `point` added where it does not have them."""
+        """The space with the values of `point` added."""
         return Space({option: tuple(dict.fromkeys([*values, point[option]])) for option, values in self.values.items()})
 
 

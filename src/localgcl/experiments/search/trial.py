@@ -1,20 +1,17 @@
 """One trial: train with some settings on a few seeds, and validate."""
 
 import dataclasses
-import pickle
-import signal
 import statistics
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, redrawn_splits
+from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import validate
-from localgcl.experiments.compare import splits_of
 from localgcl.experiments.search.space import Settings
 from localgcl.graph import Graph, Split
 from localgcl.methods import configure
@@ -24,7 +21,7 @@ from localgcl.training import fit
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What all trials of a search share. `graph` has no labels of test nodes; `splits` are those of each seed."""
+    """What all trials of a search share. Test labels are hidden in `graph`; `splits` holds the splits of each seed."""
 
     graph: Graph
     splits: tuple[Sequence[Split], ...]
@@ -34,7 +31,7 @@ class Problem:
 
     @classmethod
     def of(cls, graph: Graph, method: str, *, seeds: int, splits: int, redraws: int, protocol: str, device: str) -> "Problem":
-        """The graph's own first `splits` for every seed, or for each seed one random split; test labels are hidden here."""
+        """Takes the graph's first `splits` splits for every seed, or draws one per seed if it has none; hides test labels."""
         if redraws and len(graph.splits) != 1:
             raise ValueError(
                 f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}"
@@ -47,8 +44,8 @@ class Problem:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
-    """Mean and sample deviation over seeds of the validation accuracy in percent; None where the settings were refused."""
+class TrialResult:
+    """Mean and sample deviation over seeds of the validation accuracy in percent; None if the settings were refused."""
 
     validation: float | None
     deviation: float | None
@@ -56,8 +53,8 @@ class Outcome:
     note: str = ""
 
 
-def run(problem: Problem, settings: Settings) -> Outcome:
-    """Trains and validates once a seed. Settings that cannot be trusted or do not fit into memory are noted, not raised."""
+def run(problem: Problem, settings: Settings) -> TrialResult:
+    """Trains and validates once per seed. Notes, and does not raise, if settings are refused or do not fit into memory."""
     started, scores, note = time.perf_counter(), [], ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LocalGCLWarning)
@@ -72,14 +69,14 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         torch.cuda.empty_cache()  # other workers share the card
     seconds = round(time.perf_counter() - started, 2)
     if note:
-        return Outcome(None, None, seconds, note)
+        return TrialResult(None, None, seconds, note)
     told = [str(warning.message) for warning in caught if issubclass(warning.category, LocalGCLWarning)]
     deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
-    return Outcome(round(statistics.fmean(scores), 4), round(deviation, 4), seconds, told[0] if told else "")
+    return TrialResult(round(statistics.fmean(scores), 4), round(deviation, 4), seconds, told[0] if told else "")
 
 
 class _Refused(Exception):
-    """The library will not train with these settings, or says that the result cannot be trusted."""
+    """The library refuses these settings, or their result cannot be trusted."""
 
 
 def _embed(problem: Problem, settings: Settings, seed: int) -> torch.Tensor:
@@ -94,31 +91,18 @@ def _embed(problem: Problem, settings: Settings, seed: int) -> torch.Tensor:
     return z
 
 
-# In a worker process, which gets the problem once and then one trial at a time:
+# A worker process receives the problem once, then one trial at a time.
 
-_problem: Problem | None = None
-
-
-def start_worker(problem: bytes, threads: int) -> None:
-    """Called once in each process."""
-    global _problem
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(threads)
-    _problem = pickle.loads(problem)
+_kept: Problem | None = None
 
 
-def run_in_worker(settings: Settings) -> Outcome:
-    """`run` on the process's own problem. Ctrl-C ends the trial, not the process, which waits for the parent's word."""
-    assert _problem is not None
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return run(_problem, settings)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # a plain one, which travels between processes
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+def keep_problem(problem: Problem) -> None:
+    """Keeps the problem that all trials of this process share."""
+    global _kept
+    _kept = problem
 
 
-def initial_arguments(problem: Problem, threads: int) -> tuple[Any, ...]:
-    """What `start_worker` takes. Pickled here, so that tensors travel by value and not through shared memory."""
-    return pickle.dumps(problem), threads
+def run_kept(settings: Settings) -> TrialResult:
+    """`run` on the kept problem."""
+    assert _kept is not None
+    return run(_kept, settings)

@@ -1,8 +1,8 @@
-"""All heads of a grid, trained side by side, and the one that leads on the validation nodes.
+"""Trains all heads of a grid side by side and keeps the one that leads on the validation nodes.
 
-A step is a dozen kernels of a few microseconds, so on a GPU launching them takes longer than running them, and each look at the
-validation nodes would make the host wait. Hence the leader is remembered on the device, and the steps from one look to the
-next are recorded once and replayed as a whole.
+A step is a dozen kernels of a few microseconds, so on a GPU launching them takes longer than running them, and reading each
+validation accuracy would make the host wait. So the leader is kept on the device, and the steps between two validations are
+recorded once and replayed as a whole.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor
 from localgcl.evaluation.adam import BatchedAdam
 
 
-class Race:
+class HeadGrid:
     """Softmax regression of many heads.
 
     Args:
@@ -23,8 +23,8 @@ class Race:
         target: One-hot labels of the training rows, with an axis for the heads.
         validation: Validation rows, as `x`.
         val_y: Their labels.
-        adam: Weights and optimiser; head after head, each a column for each class.
-        ties_by_loss: Whether of equally many right answers the lower validation loss wins, else the earlier step.
+        adam: Weights and optimiser; columns are ordered by head, then by class.
+        ties_by_loss: Break ties of validation accuracy by the lower validation loss; otherwise the earlier step wins.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Race:
         self.best = adam.weights[:, : self.classes].clone()
 
     def run(self, steps: int, every: int, *, look: bool) -> None:
-        """Takes `steps` steps and looks at the validation nodes after each `every` and after the last."""
+        """Takes `steps` steps; with `look`, validates every `every` steps and after the last."""
         whole = steps // every
         if self.x.device.type == "cuda" and whole > 2:
             self._replay(every, whole, look=look)
@@ -77,7 +77,7 @@ class Race:
             self.adam.step(self.transposed @ error.view(rows, -1), rates[index], roots[index])
 
     def _look(self, step: Int[Tensor, ""]) -> None:
-        """A leader is kept until it is beaten."""
+        """Validates all heads; replaces the leader if one beats it."""
         logits = (self.validation @ self.adam.weights).view(len(self.val_y), self.heads, self.classes)
         head, right, loss = leader(logits, self.val_y)
         better = right > self.right
@@ -88,7 +88,7 @@ class Race:
             kept.copy_(torch.where(better, new, kept))
 
     def _replay(self, every: int, blocks: int, *, look: bool) -> None:
-        """The first block kernel by kernel, then the same recorded once and replayed with its own factors and step."""
+        """Runs one block kernel by kernel, then records it once and replays it with the factors and step of every other."""
         rates, roots = self.adam.rates[:every].clone(), self.adam.roots[:every].clone()
         step = torch.tensor(every, device=self.at.device)
 
@@ -99,7 +99,7 @@ class Race:
 
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # as recording will be, so that what libraries set up per stream is there by then
+        with torch.cuda.stream(stream):  # the stream that records: libraries set up their state per stream
             block()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
@@ -113,7 +113,7 @@ class Race:
 
 
 def leader(logits: Float[Tensor, "b h c"], y: Int[Tensor, " b"]) -> tuple[Int[Tensor, ""], Int[Tensor, ""], Float[Tensor, ""]]:
-    """The head with most right answers, among equals that of lowest loss: its index, right answers and loss."""
+    """The head with the most right answers, ties to the lowest loss: its index, right answers and loss."""
     right = (logits.argmax(-1) == y[:, None]).sum(0)
     loss = -logits.log_softmax(-1).gather(2, y[:, None, None].expand(-1, logits.shape[1], 1)).mean((0, 2))
     head = loss.masked_fill(right < right.max(), math.inf).argmin(0, keepdim=True)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from localgcl.evaluation.adam import BatchedAdam
-from localgcl.evaluation.race import Race
+from localgcl.evaluation.head_grid import HeadGrid
 from tests.evaluation.toys import clouds
 
 GRID = list(itertools.product((0.02, 0.3), (0.0, 0.05)))  # learning rate and weight decay of each head
@@ -14,7 +14,7 @@ CLASSES = 3
 CPU = torch.device("cpu")
 
 
-class Course:
+class Training:
     """Two noisy clouds to learn and to validate on, in float64, so that rounding decides nothing."""
 
     def __init__(self, seed: int, spread: float = 0.8) -> None:
@@ -24,13 +24,15 @@ class Course:
         self.y, self.val_y = labels.split([40, 32])
         self.start = 0.1 * torch.randn(7, CLASSES, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
-    def race(self, steps: int, every: int, *, ties_by_loss: bool, look: bool = True, device: torch.device = CPU) -> Race:
+    def head_grid(
+        self, steps: int, every: int, *, ties_by_loss: bool, look: bool = True, device: torch.device = CPU
+    ) -> HeadGrid:
         rates, decays = (
             torch.tensor(column, dtype=torch.float64, device=device).repeat_interleave(CLASSES)
             for column in zip(*GRID, strict=True)
         )
         x = self.x.to(device)
-        race = Race(
+        head_grid = HeadGrid(
             x,
             x.T,
             torch.nn.functional.one_hot(self.y, CLASSES).double()[:, None].to(device),
@@ -39,8 +41,8 @@ class Course:
             BatchedAdam(self.start.to(device).repeat(1, len(GRID)), rates, decays, steps),
             ties_by_loss=ties_by_loss,
         )
-        race.run(steps, every, look=look)
-        return race
+        head_grid.run(steps, every, look=look)
+        return head_grid
 
     def plain(self, steps: int, every: int, *, ties_by_loss: bool) -> tuple[int, int, Tensor, list[Tensor]]:
         """One head after the other by torch's Adam: the pick among all looks, its step and weights, and all last weights."""
@@ -66,18 +68,18 @@ class Course:
 @pytest.mark.parametrize(("steps", "every"), [(40, 10), (43, 10), (7, 10), (12, 1)])
 def test_a_race_is_every_head_by_torchs_adam(steps: int, every: int, ties_by_loss: bool) -> None:
     for seed in range(4):
-        course = Course(seed)
-        race = course.race(steps, every, ties_by_loss=ties_by_loss)
-        head, step, weights, last = course.plain(steps, every, ties_by_loss=ties_by_loss)
-        assert race.picked()[:2] == (head, step)
+        training = Training(seed)
+        head_grid = training.head_grid(steps, every, ties_by_loss=ties_by_loss)
+        head, step, weights, last = training.plain(steps, every, ties_by_loss=ties_by_loss)
+        assert head_grid.picked()[:2] == (head, step)
         # Both take the same steps in float64, in another order of summing: a few units of rounding, grown over 43 steps.
-        torch.testing.assert_close(race.picked()[2], weights, rtol=1e-8, atol=1e-10)
-        torch.testing.assert_close(race.adam.weights, torch.cat(last, 1), rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(head_grid.picked()[2], weights, rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(head_grid.adam.weights, torch.cat(last, 1), rtol=1e-8, atol=1e-10)
 
 
 def test_the_courses_above_have_something_to_pick() -> None:
     by_loss, by_step = (
-        [Course(seed).race(43, 10, ties_by_loss=rule).picked()[:2] for seed in range(4)] for rule in (True, False)
+        [Training(seed).head_grid(43, 10, ties_by_loss=rule).picked()[:2] for seed in range(4)] for rule in (True, False)
     )
     assert len({head for head, _ in by_loss}) == 3
     assert {step for _, step in by_loss} == {10, 20, 30, 43}
@@ -85,23 +87,23 @@ def test_the_courses_above_have_something_to_pick() -> None:
 
 
 def test_ties_go_to_the_lowest_loss_or_to_the_earliest_step() -> None:
-    easy = Course(0, spread=0.05)  # every look finds all right, and ever more surely
-    assert easy.race(23, 5, ties_by_loss=True).picked()[1] == 23
-    assert easy.race(23, 5, ties_by_loss=False).picked()[1] == 5
+    easy = Training(0, spread=0.05)  # every look finds all right, and ever more surely
+    assert easy.head_grid(23, 5, ties_by_loss=True).picked()[1] == 23
+    assert easy.head_grid(23, 5, ties_by_loss=False).picked()[1] == 5
 
 
 def test_a_leader_is_kept_until_it_is_beaten() -> None:
-    race = Course(0).race(1, 1, ties_by_loss=True)
-    right, loss, best = int(race.right), float(race.loss), race.best.clone()
+    head_grid = Training(0).head_grid(1, 1, ties_by_loss=True)
+    right, loss, best = int(head_grid.right), float(head_grid.loss), head_grid.best.clone()
     assert best.any()
-    race.adam.weights.zero_()  # all answers are class 0, at a loss of log 3
-    race._look(torch.tensor(2))
-    assert right > int((race.val_y == 0).sum())
-    assert race.picked()[1] == 1
-    assert (int(race.right), float(race.loss)) == (right, loss)
-    assert torch.equal(race.best, best)
+    head_grid.adam.weights.zero_()  # all answers are class 0, at a loss of log 3
+    head_grid._look(torch.tensor(2))
+    assert right > int((head_grid.val_y == 0).sum())
+    assert head_grid.picked()[1] == 1
+    assert (int(head_grid.right), float(head_grid.loss)) == (right, loss)
+    assert torch.equal(head_grid.best, best)
     # And the other way round: chance is beaten.
-    chance = Course(0).race(1, 1, ties_by_loss=True, look=False)
+    chance = Training(0).head_grid(1, 1, ties_by_loss=True, look=False)
     trained = chance.adam.weights.clone()
     chance.adam.weights.zero_()
     chance._look(torch.tensor(1))
@@ -112,9 +114,9 @@ def test_a_leader_is_kept_until_it_is_beaten() -> None:
 
 
 def test_without_looking_the_validation_nodes_stay_unused() -> None:
-    race = Course(0).race(23, 5, ties_by_loss=True, look=False)
-    assert (int(race.right), float(race.loss), race.picked()[1]) == (-1, math.inf, 0)
-    torch.testing.assert_close(race.adam.weights, Course(0).race(23, 5, ties_by_loss=True).adam.weights)
+    head_grid = Training(0).head_grid(23, 5, ties_by_loss=True, look=False)
+    assert (int(head_grid.right), float(head_grid.loss), head_grid.picked()[1]) == (-1, math.inf, 0)
+    torch.testing.assert_close(head_grid.adam.weights, Training(0).head_grid(23, 5, ties_by_loss=True).adam.weights)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
@@ -122,9 +124,9 @@ def test_without_looking_the_validation_nodes_stay_unused() -> None:
 @pytest.mark.parametrize(("steps", "every"), [(43, 10), (40, 10)])
 def test_replaying_equals_launching(steps: int, every: int, look: bool) -> None:
     for seed in range(4):
-        course = Course(seed)
-        plain = course.race(steps, every, ties_by_loss=True, look=look)
-        replayed = course.race(steps, every, ties_by_loss=True, look=look, device=torch.device("cuda"))
+        training = Training(seed)
+        plain = training.head_grid(steps, every, ties_by_loss=True, look=look)
+        replayed = training.head_grid(steps, every, ties_by_loss=True, look=look, device=torch.device("cuda"))
         assert replayed.picked()[:2] == plain.picked()[:2]
         torch.testing.assert_close(replayed.best.cpu(), plain.best, rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(replayed.adam.weights.cpu(), plain.adam.weights, rtol=1e-8, atol=1e-10)

@@ -1,0 +1,86 @@
+"""A dataclass of options becomes a command line, and is read back from it."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from localgcl.commands.options import add_group, read_group
+from localgcl.config import Checked, option
+
+COLOURS = ["red", "green"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Paint(Checked):
+    colour: str = option("red", "which", choices=lambda: COLOURS)
+    finish: Literal["matt", "gloss"] = option("matt", "how")
+    coats: int = option(2, "how many", low=1)
+    share: float = option(0.5, "100% is all", low=0, high=1)
+    dry: bool = option(True, "wait")
+    walls: tuple[int, ...] = option((1, 2), "which walls", low=0, metavar="W")
+    out: Path | None = option(None, "where")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="paint", exit_on_error=False)
+    add_group(made, "paint", Paint, {"coats": 3})
+    return made
+
+
+def read(*arguments: str) -> Paint:
+    return read_group(parser().parse_args(arguments), Paint)
+
+
+def test_options_that_are_not_given_keep_their_defaults() -> None:
+    assert read() == Paint()
+    assert vars(parser().parse_args([])) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes"),
+    [
+        (["--colour", "green"], {"colour": "green"}),
+        (["--finish", "gloss"], {"finish": "gloss"}),
+        (["--coats", "5"], {"coats": 5}),
+        (["--share", "1"], {"share": 1.0}),
+        (["--no-dry"], {"dry": False}),
+        (["--walls", "4"], {"walls": (4,)}),
+        (["--walls", "0", "3", "7"], {"walls": (0, 3, 7)}),
+        (["--out", "a/b"], {"out": Path("a/b")}),
+    ],
+)
+def test_each_kind_of_option(arguments: list[str], changes: dict[str, Any]) -> None:
+    assert read(*arguments) == Paint(**changes)
+
+
+def test_help_names_defaults_and_words() -> None:
+    text = " ".join(parser().format_help().split())
+    shown = ("--colour {red,green}", "(default: red)", "how many (default: 3)", "100% is all", "which walls (default: 1 2)")
+    for part in shown:
+        assert part in text
+    assert "where (default" not in text
+
+
+def test_words_come_from_the_registry_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="colour is 'blue'; choose one of red, green"):
+        Paint(colour="blue")
+    monkeypatch.setattr("tests.commands.test_options.COLOURS", ["red", "blue"])
+    assert read("--colour", "blue").colour == "blue"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"coats": 0}, "coats is 0; it must be at least 1"),
+        ({"walls": (1, -1)}, "walls is -1; it must be at least 0"),
+        ({"walls": 1}, "walls is 1; give a tuple of values"),
+        ({"walls": ("one",)}, "walls is 'one'; it must be of type int"),
+        ({"out": 3}, "out is 3; it must be of type Path or NoneType"),
+    ],
+)
+def test_values_are_checked_however_they_come(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Paint(**values)
