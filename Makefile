@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench pages docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -19,6 +19,11 @@ check: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/localgcl bench all --suite standard --seconds 1 --repeats 10 --out build/bench.csv
+
+# The pages and README tables that are made from results/ and benchmarks/results/.
+pages: $(INSTALLED)
+	$(BIN)/python -m benchmarks.pages
+	$(BIN)/python -m benchmarks.bench_page
 
 docs: $(INSTALLED)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'

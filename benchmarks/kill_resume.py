@@ -1,6 +1,6 @@
 """Kills training with SIGKILL at a random moment, resumes it in a fresh process, and compares with an undisturbed run.
 
-    python benchmarks/kill_resume.py --times 50
+    python -m benchmarks.kill_resume --times 50
 
 Every run is a process of its own, in deterministic mode with the same number of threads. Prints how many of the resumed
 runs have the weights of the undisturbed one, bit for bit; the exit code is 1 unless all have.

@@ -1,10 +1,10 @@
 """Rows of a table that nobody measured."""
 
 from localgcl.experiments.bench.measure import Measurement
-from localgcl.experiments.bench.setups import Cell
-from localgcl.experiments.bench.table import Row, row
+from localgcl.experiments.bench.setups import Size
+from localgcl.experiments.bench.table import BenchRow, row
 
-SURROUNDINGS: Row = {
+SURROUNDINGS: BenchRow = {
     "device": "cpu",
     "processor": "Test Processor",
     "threads": "1",
@@ -29,6 +29,6 @@ def made_up(
     peak: float | None = None,
     note: str = "",
     **surroundings: str,
-) -> Row:
+) -> BenchRow:
     result = Measurement(0.9 * milliseconds, milliseconds, 1.1 * milliseconds, peak, 5, note)
-    return row(benchmark, provider, Cell(n, d, big_d), result, SURROUNDINGS | surroundings)
+    return row(benchmark, provider, Size(n, d, big_d), result, SURROUNDINGS | surroundings)

@@ -6,22 +6,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from localgcl.experiments.bench.setups import BENCHMARKS, Cell
+from localgcl.experiments.bench.setups import BENCHMARKS, Size
 from localgcl.experiments.bench.suites import SUITES, jobs, sizes
 
-TINY = Cell(nodes=120, dim=12, num_features=64)
+TINY = Size(nodes=120, dim=12, num_features=64)
 DRAWN = [name for name in BENCHMARKS if name != "recipe"]
 
 
-def outputs(benchmark: str, cell: Cell = TINY) -> dict[str, Any]:
-    return {name: work() for name, work in BENCHMARKS[benchmark].setup(cell).providers.items()}
+def outputs(benchmark: str, size: Size = TINY) -> dict[str, Any]:
+    return {name: work() for name, work in BENCHMARKS[benchmark].setup(size).providers.items()}
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_provider_runs_again_and_again(name: str) -> None:
     for variant in BENCHMARKS[name].variants:
         setup = BENCHMARKS[name].setup(dataclasses.replace(TINY, variant=variant))
-        assert setup.cell.nodes == 120
+        assert setup.size.nodes == 120
         assert "ours" in setup.providers
         for _ in range(2):
             for work in setup.providers.values():
@@ -69,10 +69,10 @@ def test_encoder_gradients_agree() -> None:
 
 def test_sparse_features_of_a_named_graph(graphs_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALGCL_HOME", str(graphs_root))
-    setup = BENCHMARKS["encoder"].setup(Cell(dim=4, graph="cora"))
-    assert setup.cell.nodes == 2708
-    assert setup.cell.case == "cora"
-    assert setup.cell.title == "(cora)  N=2,708 d=4"
+    setup = BENCHMARKS["encoder"].setup(Size(dim=4, graph="cora"))
+    assert setup.size.nodes == 2708
+    assert setup.size.case == "cora"
+    assert setup.size.title == "(cora)  N=2,708 d=4"
     ours, plain = (setup.providers[name]() for name in ("ours", "torch-sparse"))
     assert isinstance(ours, tuple)
     assert isinstance(plain, tuple)
@@ -84,10 +84,10 @@ def test_a_recipe_brings_its_own_sizes(graphs_root: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("LOCALGCL_HOME", str(graphs_root))
     settings = {"dim": 24, "num_features": 48, "steps": 7}
     monkeypatch.setattr("localgcl.experiments.bench.setups.recipe", lambda _, graph: settings if graph == "cora" else None)
-    cell = BENCHMARKS["recipe"].setup(Cell(graph="cora")).cell
-    assert (cell.nodes, cell.dim, cell.num_features, cell.case) == (2708, 24, 48, "cora, 7 steps")
+    size = BENCHMARKS["recipe"].setup(Size(graph="cora")).size
+    assert (size.nodes, size.dim, size.num_features, size.case) == (2708, 24, 48, "cora, 7 steps")
     with pytest.raises(ValueError, match="there is no recipe for 'digits'"):
-        BENCHMARKS["recipe"].setup(Cell(graph="digits"))
+        BENCHMARKS["recipe"].setup(Size(graph="digits"))
 
 
 # Suites
@@ -100,21 +100,21 @@ def test_suites_name_what_exists(suite: str) -> None:
         known = BENCHMARKS[benchmark].setup(TINY).providers if benchmark != "recipe" else {"ours"}
         for job in SUITES[suite][benchmark, kind]:
             assert set(job.providers) <= set(known)
-            assert job.cell.variant in ("", *BENCHMARKS[benchmark].variants)
+            assert job.size.variant in ("", *BENCHMARKS[benchmark].variants)
 
 
 def test_suites_by_device() -> None:
     on_gpu, on_cpu = (jobs("acceptance", "negative-term", device) for device in ("cuda", "cpu"))
-    assert {job.cell.device for job in on_gpu} == {"cuda"}
-    assert {(job.cell.nodes, job.cell.dim, job.cell.num_features) for job in on_cpu} == {
+    assert {job.size.device for job in on_gpu} == {"cuda"}
+    assert {(job.size.nodes, job.size.dim, job.size.num_features) for job in on_cpu} == {
         (19717, 1024, 8192),
         (19717, 2048, 8192),
     }
     assert jobs("acceptance", "encoder", "cpu") == []
-    assert jobs("standard", "encoder", "cuda:1")[0].cell.device == "cuda:1"
+    assert jobs("standard", "encoder", "cuda:1")[0].size.device == "cuda:1"
 
 
 def test_sizes_are_combined() -> None:
     found = sizes("positive-term", [10, 20], [4], [8], "", "cpu")
     assert len(found) == 2 * 3
-    assert found[0].cell == Cell(10, 4, 8, "cpu", "", "mean")
+    assert found[0].size == Size(10, 4, 8, "cpu", "", "mean")

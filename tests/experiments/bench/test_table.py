@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from localgcl.experiments.bench.table import FIELDS, append, environment, hardware, newest, read
+from localgcl.experiments.bench.table import FIELDS, environment, hardware, measurements, newest, read
 from tests.experiments.bench.rows import SURROUNDINGS, made_up
 
 
 def test_rows_come_back_as_they_went(tmp_path: Path) -> None:
     path = tmp_path / "new" / "bench.csv"
     first = [made_up(1.5, peak=3.25), made_up(0.0, note="out of memory", provider="dense-exact")]
-    append(path, first)
-    append(path, [made_up(2.5, n=2000)])
+    measurements(path).append(*first)
+    measurements(path).append(made_up(2.5, n=2000))
     assert read(path) == [*first, made_up(2.5, n=2000)]
     assert path.read_text().count("benchmark,provider") == 1
     assert tuple(first[0]) == FIELDS
@@ -27,7 +27,7 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bench.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"has other columns than these rows; write to another file \(--out\). It has: a,b"):
-        append(path, [made_up(1.0)])
+        measurements(path).append(made_up(1.0))
     with pytest.raises(ValueError, match="has other columns"):
         read(path)
     assert path.read_text() == "a,b\n1,2\n"
@@ -38,7 +38,7 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
 def _append_many(job: tuple[Path, int]) -> None:
     path, who = job
     for index in range(20):
-        append(path, [made_up(1.0, n=1000 * who + index)])
+        measurements(path).append(made_up(1.0, n=1000 * who + index))
 
 
 def test_processes_that_share_a_table_lose_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from localgcl.datasets import sbm
 from localgcl.experiments.reproduce.cells import Cell
-from localgcl.experiments.reproduce.store import FIELDS, Row
+from localgcl.experiments.reproduce.store import FIELDS, ResultRow
 from localgcl.graph import Graph
 from localgcl.methods import configure
 
@@ -25,7 +25,7 @@ def cell(
     return Cell(configure(method, {**TINY, **changes} if method == "local-gcl" else changes), graph, seed, timed, protocol)
 
 
-def row(cell: Cell, test: float | list[float] = 80.0, **changes: Any) -> Row:
+def row(cell: Cell, test: float | list[float] = 80.0, **changes: Any) -> ResultRow:
     """A result as results.csv holds it: a score, or one for each split."""
     values = test if isinstance(test, list) else [test]
     known = {
@@ -41,7 +41,7 @@ def row(cell: Cell, test: float | list[float] = 80.0, **changes: Any) -> Row:
         "steps": 2,
         "peak_mib": 512,
         "settings": json.dumps(cell.settings),
-        "protocol": cell.protocol,
+        "protocol": cell.evaluator,
         "timed": cell.timed,
         "jobs": 1,
         "date": "2030-01-02T03:04:05+00:00",
@@ -52,6 +52,6 @@ def row(cell: Cell, test: float | list[float] = 80.0, **changes: Any) -> Row:
     return {name: str(value) for name, value in {**dict.fromkeys(FIELDS, ""), **known, **changes}.items()}
 
 
-def out_of_memory(cell: Cell) -> Row:
+def out_of_memory(cell: Cell) -> ResultRow:
     empty = dict.fromkeys(("test", "validation", "test_by_split", "seconds", "steps", "peak_mib"), "")
     return {**row(cell, outcome="out of memory (16 GiB)"), **empty}

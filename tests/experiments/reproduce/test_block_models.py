@@ -29,7 +29,7 @@ def _mixing(graph: Graph) -> torch.Tensor:
 def test_who_links_to_whom(links: Any, outside: tuple[float, ...]) -> None:
     graph = linked(_base(), links, homophily=0.2, mean_degree=20, seed=0)
     assert graph.is_symmetric
-    assert not graph.has_loops
+    assert not graph.csr.has_loops
     assert graph.coalesced().num_edges == graph.num_edges == 600 * 20
     # Of the 2000 edge ends that leave class 0, a share has deviation of at most .011: four of them, and 1.5% that
     # repeats, which are commoner where pairs are fewer, take from the shares.

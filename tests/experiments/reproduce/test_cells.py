@@ -66,7 +66,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Fit:
 
 def other(field: "dataclasses.Field[Any]", value: Any) -> Any:
     """Another value that the option allows."""
-    if allowed := choices(field.type):
+    if allowed := choices(field):
         return next(choice for choice in allowed if choice != value)
     if isinstance(value, bool):
         return not value
@@ -97,10 +97,12 @@ def test_a_recipe_changes_with_graph_method_protocol_and_timing_but_not_with_the
         dataclasses.replace(mine, graph="citeseer"),
         dataclasses.replace(mine, timed=True),
         dataclasses.replace(mine, protocol="linear"),
+        dataclasses.replace(mine, probe={"neighbours": 3}),
+        dataclasses.replace(mine, random_splits=True),
     ]
     # Two methods with the same settings: they have none of their own.
     untrained = [cell(method=name) for name in ("random-init", "raw-features")]
-    assert len({one.recipe for one in (mine, *others, *untrained)}) == 6
+    assert len({one.recipe for one in (mine, *others, *untrained)}) == 8
     assert dataclasses.replace(mine, seed=5).recipe == mine.recipe
     assert dataclasses.replace(mine, seed=5).key == (mine.recipe, 5)
 
@@ -123,7 +125,7 @@ def test_a_row_has_all_that_a_result_needs(tmp_path: Path) -> None:
     assert 0 < row["test"] <= 100
     assert 0 < row["validation"] <= 100
     assert row["test"] == pytest.approx(sum(json.loads(row["test_by_split"])) / 2, abs=1e-3)  # of two splits, rounded
-    assert "threads" in row["hardware"]
+    assert " thread" in row["hardware"]
     # The settings are enough to make the cell again.
     assert Cell(configure(row["method"], json.loads(row["settings"])), "cora", 0, protocol="linear").recipe == mine.recipe
     assert not any(tmp_path.iterdir())
@@ -140,6 +142,19 @@ def test_a_seed_decides_weights_probe_and_the_split_where_the_graph_has_none(
     assert torch.equal(split.test, mine.test)
     run(cell(seed=4), "cpu", tmp_path)
     assert scored[1][0][2] == graph("cora").splits
+
+
+def test_an_evaluator_of_its_own(tmp_path: Path, scored: list[Any]) -> None:
+    mine = dataclasses.replace(cell(seed=2, protocol="dgi"), probe={"repeats": 3, "steps": 2}, random_splits=True)
+    row = run(mine, "cpu", tmp_path)
+    ((_, given, (split,)), settings) = scored[0]
+    assert given.splits  # which are not used
+    (drawn,) = random_splits(given, num=1, seed=2)
+    assert torch.equal(split.train, drawn.train)
+    assert {name: settings[name] for name in ("protocol", "repeats", "steps")} == {"protocol": "dgi", "repeats": 3, "steps": 2}
+    assert row["protocol"] == mine.evaluator == "dgi repeats=3 steps=2 splits=random"
+    assert len(json.loads(row["test_by_split"])) == 3
+    assert cell(protocol="dgi").evaluator == "dgi"
 
 
 def test_without_validation_nodes_that_column_is_empty() -> None:

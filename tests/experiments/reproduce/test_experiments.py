@@ -1,14 +1,20 @@
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from localgcl.datasets import CATALOGUE
-from localgcl.experiments.reproduce import experiments
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS, GROUPS, MAIN, OURS, Experiment, Line, arxiv
+from localgcl.experiments.reproduce import lines as module
+from localgcl.experiments.reproduce.cells import Cell
+from localgcl.experiments.reproduce.experiments import BASELINES, EXPERIMENTS, FLOOR, GROUPS, MAIN, OURS
+from localgcl.experiments.reproduce.lines import Experiment, Line, arxiv
 from localgcl.experiments.reproduce.paper import printed_rows, printed_settings
+from localgcl.experiments.reproduce.store import Results, Store
 from localgcl.methods import METHODS, configure
+
+ROOT = Path(__file__).parents[3]
 
 
 def lines() -> Iterator[tuple[str, Line]]:
@@ -20,18 +26,18 @@ def test_every_line_has_settings_that_can_be_run_and_are_what_it_says(name: str)
     experiment = EXPERIMENTS[name]
     assert set(experiment.columns()) <= set(CATALOGUE)
     anywhere = set()
-    for line in experiment.lines:
+    for line, graph in experiment.places():
         assert line.method in METHODS
-        for graph in experiment.columns():
-            settings = line.settings(graph)
-            if settings is None:
-                continue
-            anywhere.add(line.label)
-            flat = configure(line.method, settings).flat()  # raises for an option or a value that is not allowed
-            assert {option: flat[option] for option in line.changes} == line.changes
-            found = line.cell(graph, 3, timed=experiment.timed)
-            assert found is not None
-            assert (found.graph, found.seed, found.timed, found.protocol) == (graph, 3, experiment.timed, "linear")
+        settings = line.settings(graph)
+        if settings is None:
+            continue
+        anywhere.add(line.label)
+        flat = configure(line.method, settings).flat()  # raises for an option or a value that is not allowed
+        assert {option: flat[option] for option in line.changes} == line.changes
+        found = line.cell(graph, 3, timed=experiment.timed)
+        assert found is not None
+        assert (found.graph, found.seed, found.timed, found.protocol) == (graph, 3, experiment.timed, line.protocol)
+        assert line.protocol == ("linear" if line.published is None else line.method)
     # What nobody has written a recipe for yet.
     without = {line.label for line in experiment.lines} - anywhere
     assert without <= ({"gca", "gmi", "mvgrl", "afgrl"} if name == "table-arxiv" else set())
@@ -40,7 +46,7 @@ def test_every_line_has_settings_that_can_be_run_and_are_what_it_says(name: str)
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_rows_have_names_of_their_own_and_points_a_place_on_the_axis(name: str) -> None:
     experiment = EXPERIMENTS[name]
-    points = [(line.label, line.value) for line in experiment.lines]
+    points = [(line.label, line.graphs, line.value) for line in experiment.lines]
     assert len(set(points)) == len(points)
     curve = experiment.layout == "curve"
     assert curve == bool(experiment.axis)
@@ -78,7 +84,7 @@ def test_the_main_table_has_eleven_methods_and_seven_graphs() -> None:
 
 def test_lines_start_from_the_recipe_or_from_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {("local-gcl", "cora"): {"dim": 7, "scaling": "l2", "temperature": 0.9, "learning_rate": 0.5}}
-    monkeypatch.setattr(experiments, "recipe", lambda *key: known.get(key))
+    monkeypatch.setattr(module, "recipe", lambda *key: known.get(key))
     assert Line("a", "local-gcl", {"dim": 9}).settings("cora") == {**known["local-gcl", "cora"], "dim": 9}
     assert Line("a", "local-gcl", {"dim": 9}, start="printed").settings("cora") == {
         **(printed_settings("cora") or {}),
@@ -116,7 +122,7 @@ SMALL = Experiment(
 
 
 def test_cells_come_row_by_row_and_can_be_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "recipe", lambda method, graph: None if (method, graph) == ("dgi", "cs") else {})
+    monkeypatch.setattr(module, "recipe", lambda method, graph: None if (method, graph) == ("dgi", "cs") else {})
 
     def told(*arguments: object, **narrowed: int) -> list[tuple[str, str, int]]:
         return [(cell.config.method, cell.graph, cell.seed) for cell in SMALL.cells(*arguments, **narrowed)]  # type: ignore[arg-type]
@@ -150,3 +156,76 @@ def test_choices_differ_from_the_recipe_somewhere() -> None:
     ours, *others = EXPERIMENTS["table-choices"].lines
     for line in others:
         assert any(line.settings(graph) != ours.settings(graph) for graph in EXPERIMENTS["table-choices"].graphs), line.label
+
+
+def test_lines_come_from_the_registry_of_methods() -> None:
+    names = [line.method for line in (*BASELINES, *FLOOR)]
+    assert sorted([*names, "local-gcl"]) == sorted(METHODS)
+    assert [line.method for line in FLOOR] == [name for name, kind in METHODS.items() if not kind.trained]
+
+
+def test_only_rows_of_equal_budget_are_ranked() -> None:
+    for name in ("table-main", "table-heterophily"):
+        assert {line.label for line in EXPERIMENTS[name].lines if not line.ranked} == {
+            "local-gcl",
+            "random-init",
+            "raw-features",
+        }
+
+
+def test_a_line_can_be_about_some_graphs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "recipe", lambda *_: {})
+    experiment = dataclasses.replace(SMALL, lines=(Line("all", "dgi", seeds=1), Line("one", "dgi", graphs=("cs",), seeds=1)))
+    assert [(line.label, graph) for line, graph in experiment.places()] == [("all", "cora"), ("all", "cs"), ("one", "cs")]
+    assert len(list(experiment.cells())) == 3
+
+
+def test_published_lines_are_scored_as_published() -> None:
+    lines = {(line.method, graph): line for line, graph in EXPERIMENTS["table-published"].places()}
+    assert len(lines) == len(EXPERIMENTS["table-published"].lines) == 26
+    cell = lines["sugrl", "photo"].cell("photo", 0, timed=False)
+    assert cell is not None
+    assert cell.evaluator == "sugrl steps=200 weight_decays=[0.0]"
+    cell = lines["grace", "cora"].cell("cora", 0, timed=False)
+    assert cell is not None
+    assert cell.evaluator == "grace splits=random"
+    assert lines["af-gcl", "cora"].settings("cora") == {"dim": 1024, "batch_norm": False, "scaling": "raw"}
+
+
+@pytest.fixture
+def stored() -> Results:
+    """The repository's own results."""
+    folder = ROOT / "results"
+    if not (folder / "results.csv").exists():
+        pytest.skip("the results are not part of this build")
+    return Store(folder).rows()
+
+
+def test_stored_results_are_found_by_their_settings(stored: Results) -> None:
+    """A recipe's hash must not change, or results would be run again and evaluated again on test nodes."""
+    for (recipe, seed), row in stored.items():
+        config = configure(row["method"], json.loads(row["settings"]))
+        cell = Cell(config, row["graph"], seed, row["timed"] == "True", row["protocol"])
+        assert cell.recipe == recipe, (row["method"], row["graph"])
+
+
+def test_experiments_have_their_results(stored: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "arxiv", lambda: "arxiv-structure")
+    wanted = {cell.key for name in EXPERIMENTS if name != "table-published" for cell in EXPERIMENTS[name].cells()}
+    assert len(wanted & set(stored)) >= 1448
+    assert len(wanted - set(stored)) <= 9  # seeds of bgrl and grace on arXiv, frequencies drawn once on PubMed
+
+
+def test_recipes_that_were_evaluated_before_are_marked(stored: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that no experiment asks for any more are those of earlier recipes. Local-GCL's also stem from ablations."""
+    monkeypatch.setattr(module, "arxiv", lambda: "arxiv-structure")
+    wanted = {cell.key for experiment in EXPERIMENTS.values() for cell in experiment.cells()}
+    before = {
+        (row["method"], row["graph"])
+        for key, row in stored.items()
+        if key not in wanted and row["method"] not in ("local-gcl", "random-init", "raw-features")
+    }
+    # Earlier lengths of figure-scale, not recipes of table-arxiv.
+    before.discard(("bgrl", "arxiv-structure"))
+    marked = {place for experiment in EXPERIMENTS.values() for place in experiment.recipes_tried if place[0] != "local-gcl"}
+    assert marked == before

@@ -7,13 +7,14 @@ import torch
 from localgcl.experiments.reproduce import memory
 from localgcl.experiments.reproduce.memory import GRAPHS, measure, table
 from localgcl.experiments.reproduce.paper import printed_rows
+from localgcl.experiments.reproduce.table import StudyRow
 from localgcl.losses import two_view_infonce
 from localgcl.methods import METHODS
 from tests.experiments.reproduce.problems import graph
 from tests.references.graphs import random_rows
 
 
-def row(method: str, graph: str, peak: int, form: str = "ours", out: bool = False) -> memory.Row:
+def row(method: str, graph: str, peak: int, form: str = "ours", out: bool = False) -> StudyRow:
     return {"method": method, "graph": graph, "form": form, "cap_gib": 16.0, "out_of_memory": out, "peak_mib": peak}
 
 
@@ -150,8 +151,8 @@ def test_the_written_out_loss_is_graces() -> None:
 
 
 def test_negatives_are_all_pairs_even_where_a_recipe_samples_them(gpu: FakeGPU, monkeypatch: pytest.MonkeyPatch) -> None:
-    sampled = SimpleNamespace(values={"negatives": "sampled", "num_negatives": 4})
-    monkeypatch.setattr(memory, "settings_for", lambda *_: sampled)
+    sampled = {"negatives": "sampled", "num_negatives": 4}
+    monkeypatch.setattr("localgcl.methods.settings.recipe", lambda *_: sampled)
     monkeypatch.setattr(memory, "_all_pairs", lambda *_: None)  # as released; no GPU here
     list(measure(["grace"], ["cora"]))
     assert [config.options.negatives for config in gpu.fitted] == ["exact"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localgcl.experiments.bench.plot import canvas
 from localgcl.experiments.reproduce import plots
+from localgcl.experiments.reproduce.canvas import canvas
 
 Axes = list[Any]
 

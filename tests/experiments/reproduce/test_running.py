@@ -1,6 +1,5 @@
 import re
 from collections.abc import Callable
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +9,14 @@ import pytest
 from localgcl.experiments.reproduce import running
 from localgcl.experiments.reproduce.cells import Cell
 from localgcl.experiments.reproduce.running import run_all
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS, Row, Store
+from localgcl.experiments.reproduce.store import LEDGER_FIELDS, ResultRow, Store
 from localgcl.methods import configure
 from tests.experiments.reproduce.problems import TINY, cell, out_of_memory, row
 
 Run = Callable[..., dict[str, Any]]
 
 
-def numbers(mine: Row) -> dict[str, Any]:
+def numbers(mine: ResultRow) -> dict[str, Any]:
     """As `run` returns it, before it is text."""
     kinds = {"test": float, "seconds": float, "steps": int, "seed": int}
     return {**mine, **{name: kind(mine[name]) for name, kind in kinds.items()}}
@@ -52,7 +51,7 @@ def test_what_has_a_result_is_not_run_again(tmp_path: Path, ran: list[Cell]) -> 
     assert ran == [cell(0), cell(1), cell(2)]
     assert everything([cell(1)], store) == ([], [])
     assert {key: mine["test"] for key, mine in store.rows().items()} == {cell(s).key: f"{80.0 + s}" for s in (0, 1, 2)}
-    assert store.looks([cell().recipe]) == 3
+    assert store.evaluations([cell().recipe]) == 3
 
 
 def test_a_cell_that_is_asked_for_twice_runs_once(tmp_path: Path, ran: list[Cell]) -> None:
@@ -64,10 +63,10 @@ def test_a_cell_that_is_asked_for_twice_runs_once(tmp_path: Path, ran: list[Cell
 def test_a_row_that_was_dropped_is_measured_again_and_counted_again(tmp_path: Path, ran: list[Cell]) -> None:
     store = Store(tmp_path)
     everything([cell(0), cell(1)], store)
-    store.results.unlink()
+    store.results.path.unlink()
     everything([cell(0), cell(1)], store)
     assert len(ran) == 4
-    assert store.looks([cell().recipe]) == 4
+    assert store.evaluations([cell().recipe]) == 4
 
 
 def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +85,7 @@ def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest
     ]
     assert said[1].endswith("local-gcl cora seed 0: failed: the loss became nan")
     assert set(store.rows()) == {cell(3).key}
-    assert store.looks([cell().recipe]) == 1
+    assert store.evaluations([cell().recipe]) == 1
 
 
 def test_a_mistake_in_the_code_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +101,7 @@ def test_out_of_memory_is_told_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert failures == []
     assert said[1].endswith("seed 0: out of memory (16 GiB)")
     assert store.rows()[cell().key]["outcome"] == "out of memory (16 GiB)"
-    assert store.looks([cell().recipe]) == 0
+    assert store.evaluations([cell().recipe]) == 0
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -169,7 +168,7 @@ def test_processes_give_the_same_rows_and_outlive_a_failure(tmp_path: Path) -> N
         assert failures[0].startswith("local-gcl digitz seed 0: ")
         assert "did you mean 'digits'" in failures[0]
         assert len(said) == 4
-        assert store.looks([wanted[0].recipe]) == 2
+        assert store.evaluations([wanted[0].recipe]) == 2
     alone, both = (
         {
             key: {name: value for name, value in mine.items() if name not in ("date", "seconds", "jobs")}
@@ -180,21 +179,4 @@ def test_processes_give_the_same_rows_and_outlive_a_failure(tmp_path: Path) -> N
     assert both == alone
     assert set(alone) == {wanted[0].key, wanted[2].key}
     assert [mine["jobs"] for mine in stores[2].rows().values()] == ["2", "2"]
-    assert stores[2].ledger.read_text().startswith(",".join(LEDGER_FIELDS))
-
-
-def test_a_process_that_dies_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        def __init__(self, *_: Any) -> None: ...
-
-        def __enter__(self) -> "Broken":
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def submit(self, *_: Any) -> None:
-            raise BrokenProcessPool("a process in the process pool was terminated abruptly")
-
-    monkeypatch.setattr(running, "ProcessPoolExecutor", Broken)
-    with pytest.raises(OSError, match="a worker process died, most likely for want of memory; repeat the command with fewer"):
-        everything([cell()], Store(tmp_path), jobs=2)
+    assert stores[2].ledger.path.read_text().startswith(",".join(LEDGER_FIELDS))

@@ -20,21 +20,21 @@ def test_results_are_found_by_recipe_and_seed(tmp_path: Path) -> None:
     assert kept.rows()[cell(1).key]["test"] == "85.0"  # the newest counts
 
 
-def test_the_ledger_has_every_look_at_test_labels_and_never_shrinks(tmp_path: Path) -> None:
+def test_the_ledger_has_every_evaluation_and_never_shrinks(tmp_path: Path) -> None:
     kept = Store(tmp_path)
     kept.add(row(cell(0)))
     kept.add(row(cell(1)))
-    kept.add(out_of_memory(cell(2)))  # no look: there was nothing to score
+    kept.add(out_of_memory(cell(2)))  # not evaluated: there was nothing to score
     kept.add(row(cell(0, dim=5)))
-    assert kept.looks([cell().recipe]) == 2
-    assert kept.looks([cell().recipe, cell(dim=5).recipe]) == 3
+    assert kept.evaluations([cell().recipe]) == 2
+    assert kept.evaluations([cell().recipe, cell(dim=5).recipe]) == 3
     # A row that is dropped, to be measured again.
-    lines = kept.results.read_text().splitlines(keepends=True)
-    kept.results.write_text("".join([lines[0], *lines[2:]]))
+    lines = kept.results.path.read_text().splitlines(keepends=True)
+    kept.results.path.write_text("".join([lines[0], *lines[2:]]))
     assert cell(0).key not in kept.rows()
     kept.add(row(cell(0)))
-    assert kept.looks([cell().recipe]) == 3
-    assert kept.ledger.read_text().splitlines()[1].split(",") == [
+    assert kept.evaluations([cell().recipe]) == 3
+    assert kept.ledger.path.read_text().splitlines()[1].split(",") == [
         "2030-01-02T03:04:05+00:00",
         "0123456789abcdef",
         cell().recipe,
@@ -46,12 +46,12 @@ def test_the_ledger_has_every_look_at_test_labels_and_never_shrinks(tmp_path: Pa
 
 
 def test_the_ledger_is_written_first(tmp_path: Path) -> None:
-    """A result that could not be kept has been looked at all the same."""
+    """A result that could not be kept was evaluated all the same."""
     kept = Store(tmp_path)
-    kept.results.mkdir()
+    kept.results.path.mkdir()
     with pytest.raises(IsADirectoryError):
         kept.add(row(cell()))
-    assert kept.looks([cell().recipe]) == 1
+    assert kept.evaluations([cell().recipe]) == 1
 
 
 @pytest.mark.parametrize(("name", "fields"), [("results.csv", FIELDS), ("ledger.csv", LEDGER_FIELDS)])

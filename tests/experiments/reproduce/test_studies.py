@@ -1,28 +1,40 @@
-import argparse
 import dataclasses
 import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from localgcl.commands import main
-from localgcl.experiments.reproduce import block_models, facts, kernel_error, memory, studies, theorem_error, theorem_features
+from localgcl.experiments.reproduce import (
+    block_models,
+    graph_table,
+    kernel_error,
+    memory,
+    settings_table,
+    studies,
+    theorem_error,
+    theorem_features,
+)
+from localgcl.experiments.reproduce.options import ReproduceOptions
 from localgcl.experiments.reproduce.studies import STUDIES, Study, read
 from localgcl.experiments.reproduce.table import Table
 from localgcl.methods import configure
 from localgcl.training import fit
 from tests.experiments.reproduce.problems import TINY, graph
 
-MADE = {"date": "2030-01-02T03:04:05+00:00", "commit": "0123456789+", "gpu": "a GPU", "processor": "a CPU"}
+DATE, COMMIT = "2030-01-02T03:04:05+00:00", "0123456789+"
 
 
-def options(**changes: Any) -> argparse.Namespace:
-    return argparse.Namespace(
-        **{"graphs": [], "methods": [], "seeds": None, "device": "cpu", "run": None, "commit": None, **changes}
-    )
+def options(**changes: Any) -> ReproduceOptions:
+    return ReproduceOptions(**{"device": "cpu", **changes})
+
+
+def made(device: str, commit: str | None) -> Any:
+    return SimpleNamespace(date=DATE, commit=commit or COMMIT, hardware="a CPU" if device == "cpu" else "a GPU")
 
 
 def shown(rows: Any) -> Table:
@@ -34,24 +46,25 @@ COUNTS = Study("Counts", lambda given: [{"n": len(given.graphs)}, {"n": float("i
 
 @pytest.fixture
 def _made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "describe", lambda: MADE)
+    monkeypatch.setattr(studies, "provenance", made)
 
 
 @pytest.mark.usefixtures("_made")
 def test_what_is_measured_is_kept_and_shown_with_its_origin(tmp_path: Path) -> None:
     path = tmp_path / "new" / "counts.json"
-    kept = COUNTS.run(path, options(graphs=["cora"]))
+    kept = COUNTS.run(path, options(graphs=("cora",)))
     assert read(path) == kept
     assert kept == {
-        **{name: MADE[name] for name in ("date", "commit")},
+        "date": DATE,
+        "commit": COMMIT,
         "hardware": "a CPU",
         "rows": [{"n": 1}, {"n": float("inf")}],
     }
     table = COUNTS.show(read(path))
     assert table.rows == [["1"], ["inf"]]
-    assert table.caption == "Read me. a CPU; 2030-01-02; commit 0123456+."
+    assert (table.caption, table.source) == ("Read me.", "a CPU; 2030-01-02; commit 0123456+.")
     assert COUNTS.run(path, options(commit="abc"))["commit"] == "abc"
-    assert COUNTS.show({**kept, "commit": None}).caption.endswith("; commit unknown.")
+    assert COUNTS.show({**kept, "commit": None}).source.endswith("; commit unknown.")
 
 
 @pytest.mark.usefixtures("_made")
@@ -85,7 +98,7 @@ def test_a_failure_leaves_what_was_kept_before(tmp_path: Path, monkeypatch: pyte
 def test_a_long_study_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     path = tmp_path / "counts.json"
 
-    def counted(given: argparse.Namespace, known: tuple[Any, ...]) -> Iterator[dict[str, int]]:
+    def counted(given: ReproduceOptions, known: tuple[Any, ...]) -> Iterator[dict[str, int]]:
         for n in range(len(known), 4):
             if n == given.seeds:
                 raise KeyboardInterrupt
@@ -125,7 +138,7 @@ def test_kernel_error_of_a_run_folder(tmp_path: Path, monkeypatch: pytest.Monkey
         return real(*parts, **settings)
 
     monkeypatch.setattr(kernel_error, "measure", kept)
-    (row,) = STUDIES["kernel-error"].measure(options(run=str(tmp_path / "run")))
+    (row,) = STUDIES["kernel-error"].measure(options(run=tmp_path / "run"))
     assert (row["graph"], row["nodes"], row["d"], row["tau"], row["D"]) == ("digits", 1797, 8, 0.7, 64)
     (((z, prepared), settings),) = calls
     assert settings == {"temperature": 0.7}
@@ -139,42 +152,42 @@ def test_kernel_error_of_a_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "load", graph)
     asked = []
 
-    def settings(method: str, _: Any, name: str) -> Any:
+    def settings(method: str, name: str) -> Any:
         asked.append((method, name))
-        return argparse.Namespace(values={**TINY, "scaling": "l2"})
+        return {**TINY, "scaling": "l2"}
 
-    monkeypatch.setattr(studies, "settings_for", settings)
-    (row,) = STUDIES["kernel-error"].measure(options(graphs=["photo"]))
+    monkeypatch.setattr("localgcl.methods.settings.recipe", settings)
+    (row,) = STUDIES["kernel-error"].measure(options(graphs=("photo",)))
     assert (row["graph"], row["nodes"], row["d"]) == ("photo", 90, 8)
     (row,) = STUDIES["kernel-error"].measure(options())
     assert row["graph"] == "cora"
     assert asked == [("local-gcl", "photo"), ("local-gcl", "cora")]
     with pytest.raises(ValueError, match="kernel-error is about one graph, not 2"):
-        STUDIES["kernel-error"].measure(options(graphs=["photo", "cora"]))
+        STUDIES["kernel-error"].measure(options(graphs=("photo", "cora")))
 
 
 def test_kernel_error_needs_a_run_of_local_gcl_that_knows_its_graph(tmp_path: Path) -> None:
     fit(graph(), configure("random-init", {"dim": 4, "device": "cpu"}), folder=tmp_path / "other")
     with pytest.raises(ValueError, match="other was trained with random-init; kernel-error is about the loss of local-gcl"):
-        STUDIES["kernel-error"].measure(options(run=str(tmp_path / "other")))
+        STUDIES["kernel-error"].measure(options(run=tmp_path / "other"))
     fit(graph(), configure("local-gcl", {**TINY, "device": "cpu"}), folder=tmp_path / "unknown")
     with pytest.raises(ValueError, match="unknown does not say which graph it was trained on"):
-        STUDIES["kernel-error"].measure(options(run=str(tmp_path / "unknown")))
+        STUDIES["kernel-error"].measure(options(run=tmp_path / "unknown"))
 
 
-def test_facts_are_counted_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_without_training_are_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "load", graph)
     monkeypatch.setattr(studies, "arxiv", lambda: "arxiv-structure")
-    for name, count in (("table-datasets", 11), ("table-hyperparameters", len(facts.hyperparameters_table().rows))):
+    for name, count in (("table-datasets", 11), ("table-hyperparameters", len(settings_table.measure()))):
         STUDIES[name].run(tmp_path / f"{name}.json", options())
         with monkeypatch.context() as patch:  # showing looks at nothing but the file
             patch.setattr(studies, "load", lambda _: None)
-            patch.setattr(facts, "hyperparameters_table", lambda: None)
+            patch.setattr(settings_table, "measure", lambda: None)
             table = STUDIES[name].show(read(tmp_path / f"{name}.json"))
         assert table.name == name
         assert len(table.rows) == count
-    (row,) = STUDIES["table-datasets"].measure(options(graphs=["digits"]))
-    assert [cells[0] for cells in row["rows"]] == ["digits"]
+    (row,) = STUDIES["table-datasets"].measure(options(graphs=("digits",)))
+    assert row["graph"] == "digits"
 
 
 def test_a_theorem_from_numbers_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +195,7 @@ def test_a_theorem_from_numbers_to_picture(tmp_path: Path, monkeypatch: pytest.M
         theorem_error, "default_graphs", lambda names: {name: theorem_error.star(5) for name in ("star", *names)}
     )
     study, path = STUDIES["theorem-error"], tmp_path / "theorem-error.json"
-    study.run(path, options(graphs=["mine"]))
+    study.run(path, options(graphs=("mine",)))
     kept = read(path)  # infinite bounds come back, too
     assert {row["graph"] for row in kept["rows"]} == {"star", "mine"}
     assert study.show(kept).name == "theorem-error"
@@ -196,14 +209,14 @@ def test_seeds_methods_and_graphs_reach_the_studies(monkeypatch: pytest.MonkeyPa
     assert STUDIES["block-models"].measure(options()) == [{"seeds": [0, 1, 2]}]
     assert STUDIES["block-models"].measure(options(seeds=1)) == [{"seeds": [0]}]
     monkeypatch.setattr(memory, "measure", lambda *given, known, device: [{"given": (*given, known, device)}])
-    assert STUDIES["table-memory"].measure(options(methods=["dgi"], graphs=["cora"], device="cuda"), [{"n": 1}]) == [
-        {"given": (["dgi"], ["cora"], [{"n": 1}], "cuda")}
+    assert STUDIES["table-memory"].measure(options(methods=("dgi",), graphs=("cora",), device="cuda"), [{"n": 1}]) == [
+        {"given": (("dgi",), ("cora",), [{"n": 1}], "cuda")}
     ]
     monkeypatch.setattr(theorem_features, "measure", lambda: [{"D": 4}])
     assert STUDIES["theorem-features"].measure(options()) == [{"D": 4}]
 
 
 def test_a_study_is_called_what_its_table_is() -> None:
-    assert facts.hyperparameters_table().name in STUDIES
-    assert facts.datasets_table({"cora": graph()}).name in STUDIES
+    assert settings_table.table(settings_table.measure()).name in STUDIES
+    assert graph_table.table(graph_table.measure({"cora": graph()})).name in STUDIES
     assert memory.table([]).name in STUDIES

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from localgcl.experiments.reproduce.table import Table, latex, markdown, text
@@ -66,3 +68,12 @@ def test_no_rows() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         text(Table("t", "T", "c", ["a", "b"], [["1"]]))
+
+
+def test_notes_and_source_come_after_the_caption() -> None:
+    table = dataclasses.replace(TABLE, caption="Read me.", notes=["† untrained", "‡ looked at twice"], source="A GPU; 2030.")
+    assert markdown(table).endswith("Read me.\n\n- † untrained\n- ‡ looked at twice\n\nSource: A GPU; 2030.\n")
+    assert markdown(table, source=False).endswith("- ‡ looked at twice\n")
+    assert markdown(table, level=3).startswith("### Accuracy_1\n")
+    assert r"Read me. \dag{} untrained \ddag{} looked at twice Source: A GPU; 2030.}" in latex(table)
+    assert text(table).endswith("Read me.\n† untrained\n‡ looked at twice\nSource: A GPU; 2030.\n")

@@ -1,1 +1,1 @@
-"""Speed and memory: what is measured, how, and what is made of the measurements. `localgcl bench` is its surface."""
+"""`localgcl bench`: measures time and memory of the library's parts beside plain PyTorch."""

@@ -1,4 +1,4 @@
-"""One way to measure: every provider is warmed up, then all take turns, so that a drift of the machine hits all alike."""
+"""Measures time and memory. After a warm-up all providers take turns, so that drift of the machine affects all alike."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ OUT_OF_MEMORY = "out of memory"
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """Percentiles of time in milliseconds and peak memory in MiB above what was there before; nan and None where unknown."""
+    """Percentiles of time in ms, and peak memory above the inputs in MiB; nan and None where unknown."""
 
     p20: float
     p50: float
@@ -31,20 +31,20 @@ class Measurement:
 
 @runtime_checkable
 class Stopwatch(Protocol):
-    """How one device is read."""
+    """Measures on one kind of device."""
 
     def milliseconds(self, work: Work) -> float:
         """Runs `work` and waits for it."""
 
     def peak(self, work: Work) -> float | None:
-        """Runs `work` and returns its peak memory in MiB; None, without running it, where that cannot be read in place."""
+        """Runs `work` and returns its peak memory in MiB; None, without running it, where this process cannot measure it."""
 
     def release(self) -> None:
-        """Gives back what a failed allocation has left."""
+        """Frees cached memory after a failed allocation."""
 
 
 class CPUStopwatch:
-    """Wall clock. Peak memory needs a process of its own: see `resident`."""
+    """Wall time. Peak memory needs a process of its own: see `resident`."""
 
     def milliseconds(self, work: Work) -> float:
         started = time.perf_counter()
@@ -55,11 +55,11 @@ class CPUStopwatch:
         return None
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Nothing is cached."""
 
 
 class CUDAStopwatch:
-    """Events on the current stream; memory is what torch's allocator handed out at most."""
+    """Events on the current stream; peak memory as torch's allocator counts it."""
 
     def milliseconds(self, work: Work) -> float:
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -71,7 +71,7 @@ class CUDAStopwatch:
         return float(first.elapsed_time(last))
 
     def peak(self, work: Work) -> float | None:
-        gc.collect()  # or what an earlier run has left would be freed meanwhile and counted off
+        gc.collect()  # or garbage of an earlier run might be freed meanwhile, which would lower the peak
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -88,8 +88,8 @@ def measure(
 ) -> dict[str, Measurement]:
     """Times of each provider over at most `repeats` turns.
 
-    A provider that has used up its budget of `seconds` takes no further turn, but every one takes at least one after its
-    warm-up. One that runs out of memory, in warm-up or later, is reported as such and leaves the others alone.
+    Every provider takes at least one turn after its warm-up, and no further one when its budget of `seconds` is used up. One
+    that runs out of memory is reported so, and the others go on.
     """
     times: dict[str, list[float]] = {name: [] for name in providers}
     peaks: dict[str, float | None] = {}
@@ -110,14 +110,14 @@ def measure(
 
 
 def _survives(action: Callable[[str], None], name: str, stopwatch: Stopwatch) -> bool:
-    """Whether the provider got through `action` without running out of memory."""
+    """True unless `action` ran out of memory."""
     try:
         action(name)
         return True
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    stopwatch.release()  # not earlier: the exception's frames hold tensors
+    stopwatch.release()  # only now: the exception's frames held tensors
     return False
 
 
@@ -131,13 +131,13 @@ def _failure() -> Measurement:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether an allocation failed, on a GPU (an error of its own) or on the CPU (torch raises a plain RuntimeError)."""
+    """True if an allocation failed: on a GPU an error of its own, on the CPU a plain RuntimeError of torch."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 @contextlib.contextmanager
 def bounded_memory() -> Iterator[None]:
-    """Makes allocations beyond nine tenths of the machine's memory fail: Linux would grant them and then kill the process."""
+    """Makes allocations fail beyond nine tenths of the machine's memory; Linux would grant them and then kill the process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = device_memory("cpu") * 9 // 10
     resource.setrlimit(resource.RLIMIT_DATA, (limit if soft == resource.RLIM_INFINITY else min(soft, limit), hard))
@@ -149,7 +149,7 @@ def bounded_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def tensor_cores() -> Iterator[None]:
-    """TF32 products on a GPU, for all providers alike; torch's setting is put back afterwards."""
+    """TF32 matrix products on a GPU, for all providers; torch's setting is restored afterwards."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:

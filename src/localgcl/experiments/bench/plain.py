@@ -1,4 +1,4 @@
-r"""What one would write in plain PyTorch, with autograd: the expressions that the library's own are measured against.
+r"""The same computations in plain PyTorch with autograd, which the library is compared with.
 
 Each keeps everything its backward needs. They take unit rows z; negative terms are sums over nodes of
 $\log \sum_k e^{z_i^T z_k/\tau}$, exact or through random features, without the clamping that the library adds.

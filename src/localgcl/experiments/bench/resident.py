@@ -1,9 +1,8 @@
-"""Peak memory on the CPU: what a process of its own grows by while it runs one provider.
+"""Peak memory on the CPU: how much a fresh process grows while it runs one provider.
 
-The kernel keeps the highest resident size of a process (VmHWM) and lets the process reset it. `ru_maxrss` of getrusage would
-not do: it cannot be reset, and a child starts with its parent's. The provider is run once before, so that compiled code,
-thread pools and cached matrices are there (not where one run takes minutes); freed blocks go back to the system at once
-(MALLOC_MMAP_THRESHOLD_).
+Linux keeps the peak resident memory of a process (VmHWM), and a process can reset it. `ru_maxrss` of getrusage cannot be reset,
+and a child inherits its parent's. The provider runs once before, so that compiled code, thread pools and cached matrices are
+not counted (unless one run takes minutes). Freed blocks go back to the system at once (MALLOC_MMAP_THRESHOLD_).
 """
 
 import dataclasses
@@ -16,16 +15,16 @@ from pathlib import Path
 import torch
 
 from localgcl.experiments.bench.measure import Work, bounded_memory, is_out_of_memory
-from localgcl.experiments.bench.setups import BENCHMARKS, Cell
+from localgcl.experiments.bench.setups import BENCHMARKS, Size
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def peak_resident(benchmark: str, provider: str, cell: Cell) -> float | None:
-    """MiB above the inputs at the peak of a run, from a fresh process; None when it ran out of memory."""
+def peak_resident(benchmark: str, provider: str, size: Size) -> float | None:
+    """Peak memory of a run above its inputs in MiB, measured in a fresh process; None when it ran out of memory."""
     if not _RESET.exists():
         raise OSError("peak memory on the CPU is read from /proc, which only Linux has; leave out --memory")
-    job = json.dumps([benchmark, provider, dataclasses.asdict(cell), torch.get_num_threads()])
+    job = json.dumps([benchmark, provider, dataclasses.asdict(size), torch.get_num_threads()])
     done = subprocess.run(
         [sys.executable, "-m", "localgcl.experiments.bench.resident", job],
         env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"},
@@ -33,7 +32,7 @@ def peak_resident(benchmark: str, provider: str, cell: Cell) -> float | None:
         text=True,
         check=False,
     )
-    if done.returncode < 0:  # killed, by the system's own guard against running out
+    if done.returncode < 0:  # killed by the system, which was out of memory
         return None
     done.check_returncode()
     peak: float | None = json.loads(done.stdout.splitlines()[-1])
@@ -41,7 +40,7 @@ def peak_resident(benchmark: str, provider: str, cell: Cell) -> float | None:
 
 
 def growth(work: Work) -> float:
-    """MiB by which this process grew at most while `work` ran."""
+    """The peak growth of this process in MiB while `work` ran."""
     _RESET.write_text("5")
     before = _kibibytes("VmRSS")
     work()
@@ -54,10 +53,10 @@ def _kibibytes(field: str) -> int:
 
 
 def main(job: str) -> None:
-    """What the fresh process does; prints the number, or null."""
-    benchmark, provider, cell, threads = json.loads(job)
+    """The fresh process: prints the peak, or null."""
+    benchmark, provider, size, threads = json.loads(job)
     torch.set_num_threads(threads)
-    work, peak = BENCHMARKS[benchmark].setup(Cell(**cell)).providers[provider], None
+    work, peak = BENCHMARKS[benchmark].setup(Size(**size)).providers[provider], None
     with bounded_memory():
         try:
             if not BENCHMARKS[benchmark].long:

@@ -1,9 +1,8 @@
-"""Measures cells one after the other; rows go to the table as they come, so that an interruption loses one cell at most."""
+"""Measures one size after another. Rows are written as they come: an interruption loses one size at most."""
 
 import dataclasses
 import gc
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
 
@@ -17,82 +16,79 @@ from localgcl.experiments.bench.measure import (
     measure,
     tensor_cores,
 )
+from localgcl.experiments.bench.options import BenchOptions
 from localgcl.experiments.bench.resident import peak_resident
-from localgcl.experiments.bench.setups import BENCHMARKS, Cell, Setup
-from localgcl.experiments.bench.suites import Job
+from localgcl.experiments.bench.setups import BENCHMARKS, Setup, Size
+from localgcl.experiments.bench.suites import Job, jobs, sizes
+from localgcl.system.devices import choose_device
 
 
-def run(
-    benchmark: str,
-    jobs: Sequence[Job],
-    *,
-    providers: Sequence[str] = (),
-    repeats: int = 20,
-    seconds: float = 10.0,
-    memory: bool = False,
-    out: Path,
-    commit: str | None = None,
-    say: Callable[[str], None],
-) -> list[FileNotFoundError]:
-    """Measures `jobs`; `providers`, where given, replace those of each job.
-
-    Args:
-        benchmark: One of `BENCHMARKS`.
-        jobs: Sizes, and who is measured there.
-        providers: Who is measured everywhere.
-        repeats: Turns of each provider at most.
-        seconds: Budget of each provider in each cell.
-        memory: Also measure peak memory on the CPU, in a fresh process for each provider. On a GPU it is always measured.
-        out: The CSV file to append to.
-        commit: Recorded where git knows none.
-        say: Takes each line of output.
+def run(name: str, options: BenchOptions, say: Callable[[str], None]) -> list[FileNotFoundError]:
+    """Measures the benchmark `name`, or all of them; rows are added to `options.out`, and reports given to `say`.
 
     Returns:
-        The errors of cells whose graph's files are not here; the others are measured all the same.
+        The errors of sizes whose graph's files are not here; the others are measured all the same.
     """
-    missing = []
-    surroundings: table.Row = {}
-    for job in jobs:
-        # Asked once, before the first cell: the tree may be edited while the others run.
-        surroundings = surroundings or table.environment(job.cell.device, commit)
-        try:
-            setup = BENCHMARKS[benchmark].setup(job.cell)
-        except FileNotFoundError as error:
-            missing.append(error)
-            say(f"{benchmark} left out on {job.cell.graph}: {error}")
-            continue
-        surroundings["load"] = table.load()
-        cell, results = setup.cell, _measure(benchmark, setup, providers or job.providers, repeats, seconds, memory)
-        del setup  # before the next one takes memory
-        gc.collect()
-        table.append(out, [table.row(benchmark, name, cell, result, surroundings) for name, result in results.items()])
-        say(report(benchmark, cell, results))
+    if name != "all" and name not in BENCHMARKS:
+        raise ValueError(f"no benchmark {name!r}{suggestion(name, (*BENCHMARKS, 'all'))}")
+    device, missing = str(choose_device(options.device)), []
+    suite = "standard" if name == "all" and options.suite == "none" else options.suite
+    for benchmark in BENCHMARKS if name == "all" else [name]:
+        if suite == "none":
+            todo = sizes(benchmark, options.nodes, options.dim, options.num_features, options.graph, device)
+        else:
+            todo = jobs(suite, benchmark, device)
+        if not todo and name != "all":
+            raise ValueError(f"the suite {suite!r} has no sizes of {name} for {device}; give --nodes, or another suite")
+        missing += measure_jobs(benchmark, todo, options, say)
     return missing
 
 
-def _measure(
-    benchmark: str, setup: Setup, names: Sequence[str], repeats: int, seconds: float, memory: bool
-) -> dict[str, Measurement]:
+def measure_jobs(
+    benchmark: str, todo: Sequence[Job], options: BenchOptions, say: Callable[[str], None]
+) -> list[FileNotFoundError]:
+    """Measures each job of a benchmark; returns the errors of those whose graph's files are not here."""
+    rows, missing = table.measurements(options.out), []
+    surroundings: table.BenchRow = {}
+    for job in todo:
+        # Once, before the first size: the source may be edited while the others run.
+        surroundings = surroundings or table.environment(job.size.device, options.commit)
+        try:
+            setup = BENCHMARKS[benchmark].setup(job.size)
+        except FileNotFoundError as error:
+            missing.append(error)
+            say(f"{benchmark} left out on {job.size.graph}: {error}")
+            continue
+        surroundings["load"] = table.load()
+        size, results = setup.size, _measure(benchmark, setup, options.providers or job.providers, options)
+        del setup  # before the next one takes memory
+        gc.collect()
+        rows.append(*(table.row(benchmark, name, size, result, surroundings) for name, result in results.items()))
+        say(report(benchmark, size, results))
+    return missing
+
+
+def _measure(benchmark: str, setup: Setup, names: Sequence[str], options: BenchOptions) -> dict[str, Measurement]:
     for name in names:
         if name not in setup.providers:
             raise ValueError(f"{benchmark} has no provider {name!r}{suggestion(name, tuple(setup.providers))}")
     chosen = {name: setup.providers[name] for name in names or setup.providers}
-    if setup.cell.device != "cpu":
-        with tensor_cores(), torch.cuda.device(setup.cell.device):
-            return measure(chosen, CUDAStopwatch(), repeats=repeats, seconds=seconds)
+    if setup.size.device != "cpu":
+        with tensor_cores(), torch.cuda.device(setup.size.device):
+            return measure(chosen, CUDAStopwatch(), repeats=options.repeats, seconds=options.seconds)
     with bounded_memory():
-        results = measure(chosen, CPUStopwatch(), repeats=repeats, seconds=seconds)
-    if memory:
+        results = measure(chosen, CPUStopwatch(), repeats=options.repeats, seconds=options.seconds)
+    if options.memory:
         for name, result in results.items():
             if not result.note:
-                results[name] = dataclasses.replace(result, peak=peak_resident(benchmark, name, setup.cell))
+                results[name] = dataclasses.replace(result, peak=peak_resident(benchmark, name, setup.size))
     return results
 
 
-def report(benchmark: str, cell: Cell, results: dict[str, Measurement]) -> str:
-    """A small table for people: percentiles, memory, and each provider's time over ours."""
+def report(benchmark: str, size: Size, results: dict[str, Measurement]) -> str:
+    """A small table to read: percentiles, memory, and each provider's time divided by ours."""
     lines = [
-        f"{benchmark}  {cell.title} on {cell.device}",
+        f"{benchmark}  {size.title} on {size.device}",
         f"  {'':20} {'p20':>10} {'p50':>10} {'p80':>10} ms {'peak MiB':>10} {'to ours':>8}",
     ]
     ours = results.get("ours")

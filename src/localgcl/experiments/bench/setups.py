@@ -1,4 +1,4 @@
-"""What is measured: one setup function a benchmark. It makes inputs of a size and names the providers that compute the same.
+"""What is measured: one setup function for each benchmark. It makes inputs and names the providers, which compute the same.
 
 "ours" is what the library does; names that begin with "ours-" are other forms of it; the rest are plain PyTorch.
 """
@@ -33,10 +33,11 @@ FORMS: dict[str, Form] = {"ours": "sorf", "ours-exact": "exact", "ours-orf": "or
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
-    """One size to measure at. With a `graph` its own number of nodes counts, without one graphs are drawn (`sbm`).
+class Size:
+    """The size of the inputs: N nodes, d dimensions, D frequencies, and where they are.
 
-    A setup whose work does not depend on `num_features` makes it 0.
+    A named `graph` sets the number of nodes; without one a graph is drawn (`sbm`). A setup that has no frequencies sets
+    `num_features` to 0.
     """
 
     nodes: int = 4000
@@ -59,98 +60,98 @@ class Cell:
         return torch.Generator(self.device).manual_seed(0)
 
     def directions(self) -> Tensor:
-        """Random unit rows, to be differentiated."""
+        """Random unit rows that require a gradient."""
         z = torch.randn(self.nodes, self.dim, device=self.device, generator=self.generator())
         return unit_rows(z)[0].requires_grad_()
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """The providers, and the cell with the sizes that its graph or recipe brought."""
+    """The providers, and the size after the graph or the recipe has set its part of it."""
 
-    cell: Cell
+    size: Size
     providers: dict[str, Work]
 
 
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
-    """A setup, what it measures in words, the variants that it knows, and whether one run takes minutes."""
+    """A setup, one line on what it measures, its variants, and whether one run takes minutes."""
 
-    setup: Callable[[Cell], Setup]
+    setup: Callable[[Size], Setup]
     text: str
     variants: tuple[str, ...] = ("",)
     long: bool = False
 
 
-def hadamard_setup(cell: Cell) -> Setup:
-    """Forward only; N vectors of d' entries, d' the power of two above d. Ours has nodes along the fast axis."""
-    size = 1 << (cell.dim - 1).bit_length()
-    rows = torch.randn(cell.nodes, size, device=cell.device, generator=cell.generator())
+def hadamard_setup(size: Size) -> Setup:
+    """Forward only; N vectors, padded from d to a power of two. Ours has nodes along the contiguous axis."""
+    padded = 1 << (size.dim - 1).bit_length()
+    rows = torch.randn(size.nodes, padded, device=size.device, generator=size.generator())
     columns = rows.T.contiguous()
     providers: dict[str, Work] = {"ours": partial(hadamard, columns)}
     transforms = {"kronecker": plain.kronecker_hadamard, "butterfly": plain.butterfly_hadamard, "dense": plain.dense_hadamard}
     providers |= {name: partial(transform, rows) for name, transform in transforms.items()}
-    return Setup(dataclasses.replace(cell, num_features=0), providers)
+    return Setup(dataclasses.replace(size, num_features=0), providers)
 
 
-def feature_map_setup(cell: Cell) -> Setup:
-    """Forward only: N x 2D features; what is costly to draw is drawn before."""
-    z, generator = cell.directions().detach(), cell.generator()
+def feature_map_setup(size: Size) -> Setup:
+    """Forward only: N x 2D features; frequencies are drawn before."""
+    z, generator = size.directions().detach(), size.generator()
     providers: dict[str, Work] = {}
     for name in ("sorf", "orf", "rff"):
-        draw = MAPS[name](cell.num_features).draw(cell.dim, TEMPERATURE, generator=generator, device=cell.device)
+        draw = MAPS[name](size.num_features).draw(size.dim, TEMPERATURE, generator=generator, device=size.device)
         providers["ours" if name == "sorf" else f"ours-{name}"] = partial(draw.psi, z)
-    frequencies = _frequencies(cell, generator)
-    return Setup(cell, providers | {"dense-rff": lambda: plain.rff(z, frequencies)} | _plain_sorf(cell, z, generator))
+    frequencies = _frequencies(size, generator)
+    return Setup(size, providers | {"dense-rff": lambda: plain.rff(z, frequencies)} | _plain_sorf(size, z, generator))
 
 
-def negative_term_setup(cell: Cell) -> Setup:
+def negative_term_setup(size: Size) -> Setup:
     """Forward and backward, with fresh frequencies each time."""
-    z, generator = cell.directions(), cell.generator()
-    alive = torch.ones(cell.nodes, dtype=torch.bool, device=cell.device)
+    z, generator = size.directions(), size.generator()
+    alive = torch.ones(size.nodes, dtype=torch.bool, device=size.device)
 
     def ours(form: Form) -> Tensor:
-        return negative_term(z, alive, TEMPERATURE, form, num_features=cell.num_features, generator=generator).total
+        return negative_term(z, alive, TEMPERATURE, form, num_features=size.num_features, generator=generator).total
 
     forwards: dict[str, Callable[[], Tensor]] = {name: partial(ours, form) for name, form in FORMS.items()}
-    forwards["dense-rff"] = lambda: plain.kernel_negative(plain.rff(z, _frequencies(cell, generator)), TEMPERATURE)
-    for name, psi in _plain_sorf(cell, z, generator).items():
+    forwards["dense-rff"] = lambda: plain.kernel_negative(plain.rff(z, _frequencies(size, generator)), TEMPERATURE)
+    for name, psi in _plain_sorf(size, z, generator).items():
         forwards[name] = partial(lambda psi: plain.kernel_negative(psi(), TEMPERATURE), psi)
     forwards["dense-exact"] = lambda: plain.dense_negative(z, TEMPERATURE)
     forwards["checkpointed-exact"] = lambda: plain.checkpointed_negative(z, TEMPERATURE)
-    return Setup(cell, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
+    return Setup(size, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
 
 
-def positive_term_setup(cell: Cell) -> Setup:
+def positive_term_setup(size: Size) -> Setup:
     """Forward and backward; the variant is how positives are averaged."""
-    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
-    z, alive = cell.directions(), torch.ones(cell.nodes, dtype=torch.bool, device=cell.device)
+    graph, size = _graph(dataclasses.replace(size, num_features=0))
+    z, alive = size.directions(), torch.ones(size.nodes, dtype=torch.bool, device=size.device)
     neighbours = graph.neighbourhoods
     forwards: dict[str, Callable[[], Tensor]] = {
-        "ours": lambda: positive_term(z, alive, graph, TEMPERATURE, cell.variant or "mean"),  # type: ignore[arg-type]
-        "gather": lambda: plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE, cell.variant or "mean"),
+        "ours": lambda: positive_term(z, alive, graph, TEMPERATURE, size.variant or "mean"),  # type: ignore[arg-type]
+        "gather": lambda: plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE, size.variant or "mean"),
     }
-    return Setup(cell, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
+    return Setup(size, {name: _with_backward(forward, [z]) for name, forward in forwards.items()})
 
 
-def encoder_setup(cell: Cell) -> Setup:
+def encoder_setup(size: Size) -> Setup:
     """Forward and backward of a GCN of three layers, all d wide."""
-    graph, cell = _graph(dataclasses.replace(cell, num_features=0))
-    encoder, inputs, by_torch = _encoders(cell, graph)
+    graph, size = _graph(dataclasses.replace(size, num_features=0))
+    encoder, inputs, by_torch = _encoders(size, graph)
     parameters = list(encoder.parameters())
     forwards: dict[str, Callable[[], Tensor]] = {"ours": lambda: encoder(inputs), "torch-sparse": by_torch}
 
     def energy(forward: Callable[[], Tensor]) -> Tensor:
         return forward().square().sum()
 
-    return Setup(cell, {name: _with_backward(partial(energy, forward), parameters) for name, forward in forwards.items()})
+    return Setup(size, {name: _with_backward(partial(energy, forward), parameters) for name, forward in forwards.items()})
 
 
-def train_step_setup(cell: Cell) -> Setup:
+def train_step_setup(size: Size) -> Setup:
     """One whole step of training, GCN of three layers and SORF negatives, and its parts."""
-    graph, cell = _graph(cell)
-    encoder, inputs, by_torch = _encoders(cell, graph)
-    parameters, generator = list(encoder.parameters()), cell.generator()
+    graph, size = _graph(size)
+    encoder, inputs, by_torch = _encoders(size, graph)
+    parameters, generator = list(encoder.parameters()), size.generator()
     optimiser = torch.optim.Adam(parameters, lr=1e-4)
     neighbours = graph.neighbourhoods
 
@@ -158,7 +159,7 @@ def train_step_setup(cell: Cell) -> Setup:
         return positive_term(z, alive, graph, TEMPERATURE)
 
     def negative(z: Tensor, alive: Tensor) -> Tensor:
-        return negative_term(z, alive, TEMPERATURE, "sorf", num_features=cell.num_features, generator=generator).total
+        return negative_term(z, alive, TEMPERATURE, "sorf", num_features=size.num_features, generator=generator).total
 
     def ours(encoder: GCN) -> Tensor:
         z, alive = unit_rows(encoder(inputs))
@@ -167,15 +168,15 @@ def train_step_setup(cell: Cell) -> Setup:
     def by_hand() -> Tensor:
         z, _ = unit_rows(by_torch())
         attraction = plain.gathered_positive(z, neighbours.rows, neighbours.indices, TEMPERATURE)
-        return attraction + plain.kernel_negative(plain.rff(z, _frequencies(cell, generator)), TEMPERATURE)
+        return attraction + plain.kernel_negative(plain.rff(z, _frequencies(size, generator)), TEMPERATURE)
 
     def step(loss: Callable[[], Tensor]) -> None:
         optimiser.zero_grad()
         loss().backward()
         optimiser.step()
 
-    # The parts reuse what comes before them, made at the first call: memory that runs out is then the provider's own. The
-    # weights that a kept loss depends on must stay as they are, so the parts have an encoder that no optimiser changes.
+    # A part's input is computed at its first call, so that running out of memory is charged to that part. The parts have an
+    # encoder of their own, because the optimiser must not change the weights that a kept loss depends on.
     still = copy.deepcopy(encoder)
     embedding = cache(lambda: unit_rows(still(inputs).detach()))
     loss = cache(lambda: ours(still))
@@ -188,19 +189,19 @@ def train_step_setup(cell: Cell) -> Setup:
         "part-backward": lambda: torch.autograd.grad(loss(), list(still.parameters()), retain_graph=True),
         "part-optimiser": optimiser.step,
     }
-    return Setup(cell, providers)
+    return Setup(size, providers)
 
 
-def recipe_setup(cell: Cell) -> Setup:
+def recipe_setup(size: Size) -> Setup:
     """Training on a named graph with its own recipe, from preparing the graph to the last step."""
-    name = cell.graph or "cora"
+    name = size.graph or "cora"
     settings = recipe("local-gcl", name)
     if settings is None:
         raise ValueError(f"there is no recipe for {name!r}; name a graph that has one, for example cora")
-    graph, config = load(name), configure("local-gcl", {**settings, "device": cell.device, "log_every": 10})
+    graph, config = load(name), configure("local-gcl", {**settings, "device": size.device, "log_every": 10})
     sizes = {"nodes": graph.num_nodes, "dim": config.encoder.dim, "num_features": config.options.num_features}
-    cell = dataclasses.replace(cell, graph=name, variant=f"{config.training.steps} steps", **sizes)
-    return Setup(cell, {"ours": partial(fit, graph, config)})
+    size = dataclasses.replace(size, graph=name, variant=f"{config.training.steps} steps", **sizes)
+    return Setup(size, {"ours": partial(fit, graph, config)})
 
 
 BENCHMARKS = {
@@ -218,17 +219,17 @@ def _with_backward(forward: Callable[[], Tensor], inputs: Sequence[Tensor]) -> W
     return lambda: torch.autograd.grad(forward(), inputs)
 
 
-def _frequencies(cell: Cell, generator: torch.Generator) -> Tensor:
-    return torch.randn(cell.dim, cell.num_features, device=cell.device, generator=generator) / math.sqrt(TEMPERATURE)
+def _frequencies(size: Size, generator: torch.Generator) -> Tensor:
+    return torch.randn(size.dim, size.num_features, device=size.device, generator=generator) / math.sqrt(TEMPERATURE)
 
 
-def _plain_sorf(cell: Cell, z: Tensor, generator: torch.Generator) -> dict[str, Callable[[], Tensor]]:
-    size = 1 << (cell.dim - 1).bit_length()
-    shape = (3, -(-cell.num_features // size), size)
+def _plain_sorf(size: Size, z: Tensor, generator: torch.Generator) -> dict[str, Callable[[], Tensor]]:
+    padded = 1 << (size.dim - 1).bit_length()
+    shape = (3, -(-size.num_features // padded), padded)
 
     def psi(transform: plain.Hadamard) -> Tensor:
-        signs = 2.0 * torch.randint(2, shape, device=cell.device, generator=generator) - 1
-        return plain.sorf(z, signs, cell.num_features, TEMPERATURE, transform)
+        signs = 2.0 * torch.randint(2, shape, device=size.device, generator=generator) - 1
+        return plain.sorf(z, signs, size.num_features, TEMPERATURE, transform)
 
     return {
         "kronecker-sorf": lambda: psi(plain.kronecker_hadamard),
@@ -242,16 +243,16 @@ def _load(name: str, nodes: int, device: str) -> Graph:
     return graph.to(device)
 
 
-def _graph(cell: Cell) -> tuple[Graph, Cell]:
-    graph = _load(cell.graph, cell.nodes, cell.device)
-    return graph, dataclasses.replace(cell, nodes=graph.num_nodes)
+def _graph(size: Size) -> tuple[Graph, Size]:
+    graph = _load(size.graph, size.nodes, size.device)
+    return graph, dataclasses.replace(size, nodes=graph.num_nodes)
 
 
-def _encoders(cell: Cell, graph: Graph) -> tuple[GCN, Inputs, Callable[[], Tensor]]:
+def _encoders(size: Size, graph: Graph) -> tuple[GCN, Inputs, Callable[[], Tensor]]:
     """Ours with its inputs, and a plain one with the same weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        encoder = GCN(graph.num_features, EncoderOptions(dim=cell.dim, layers=LAYERS)).to(cell.device)
+        encoder = GCN(graph.num_features, EncoderOptions(dim=size.dim, layers=LAYERS)).to(size.device)
     adjacency = propagation(graph).csr.to_sparse_coo().coalesce()
     x = graph.x if graph.x.layout == torch.strided else graph.x.to_sparse_coo().coalesce()
     weights, biases = ([getattr(layer, name) for layer in encoder.weights] for name in ("weight", "bias"))

@@ -1,16 +1,16 @@
-"""Sets of sizes with a name, so that one command fills the table on a machine."""
+"""Named sets of sizes: one command measures all of them on a machine."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from localgcl.experiments.bench.setups import BENCHMARKS, FORMS, Cell
+from localgcl.experiments.bench.setups import BENCHMARKS, FORMS, Size
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A cell and the providers to measure there; none named means all."""
+    """A size and the providers to measure at it; empty means all."""
 
-    cell: Cell
+    size: Size
     providers: tuple[str, ...] = ()
 
 
@@ -19,10 +19,10 @@ _AGAINST = ("ours", "dense-rff", "dense-exact", "checkpointed-exact")
 
 
 def jobs(suite: str, benchmark: str, device: str) -> list[Job]:
-    """The jobs of a suite for one benchmark; empty where it has none for this kind of device."""
+    """The jobs of a suite for one benchmark; empty where the suite has none for this kind of device."""
     kind = "cpu" if device == "cpu" else "cuda"
     found = SUITES[suite].get((benchmark, kind), SUITES[suite].get((benchmark, "any"), []))
-    return [dataclasses.replace(job, cell=dataclasses.replace(job.cell, device=device)) for job in found]
+    return [dataclasses.replace(job, size=dataclasses.replace(job.size, device=device)) for job in found]
 
 
 def sizes(
@@ -31,7 +31,7 @@ def sizes(
     """Every combination of the given sizes, for every variant of the benchmark."""
     variants = BENCHMARKS[benchmark].variants
     return [
-        Job(Cell(n, d, num_features, device, graph, variant))
+        Job(Size(n, d, num_features, device, graph, variant))
         for n in nodes
         for d in dims
         for num_features in features
@@ -39,38 +39,38 @@ def sizes(
     ]
 
 
-def _cells(sizes: Iterable[tuple[int, int, int]], providers: tuple[str, ...]) -> list[Job]:
-    return [Job(Cell(n, d, num_features), providers) for n, d, num_features in sizes]
+def _jobs(sizes: Iterable[tuple[int, int, int]], providers: tuple[str, ...]) -> list[Job]:
+    return [Job(Size(n, d, num_features), providers) for n, d, num_features in sizes]
 
 
 def _on(graph: str, dim: int, num_features: int = 4096, variants: Sequence[str] = ("",)) -> list[Job]:
-    return [Job(Cell(dim=dim, num_features=num_features, graph=graph, variant=variant)) for variant in variants]
+    return [Job(Size(dim=dim, num_features=num_features, graph=graph, variant=variant)) for variant in variants]
 
 
 _STANDARD = [
-    *_cells([(n, 256, 1024) for n in (500, 1000, 2000, 4000, 8000)], (*FORMS, "dense-rff", "dense-exact")),
-    *_cells([(1000, d, 1024) for d in (64, 128, 512, 1024)], (*FORMS, "dense-rff")),
-    *_cells([(1000, 256, features) for features in (256, 512, 2048, 4096)], (*FORMS, "dense-rff")),
+    *_jobs([(n, 256, 1024) for n in (500, 1000, 2000, 4000, 8000)], (*FORMS, "dense-rff", "dense-exact")),
+    *_jobs([(1000, d, 1024) for d in (64, 128, 512, 1024)], (*FORMS, "dense-rff")),
+    *_jobs([(1000, 256, features) for features in (256, 512, 2048, 4096)], (*FORMS, "dense-rff")),
 ]
 
 _GPU_NEGATIVES = [
-    *_cells([(ARXIV, 512, 8192), (ARXIV, 1024, 8192), (PUBMED, 1024, 8192)], (*_AGAINST, "kronecker-sorf", *FORMS)),
-    *_cells([(1_000_000, 256, 4096)], ("ours", "dense-rff")),
-    *_cells([(4_000_000, 128, 2048)], ("ours",)),
-    *_cells([(2**power, 256, 4096) for power in range(14, 23)], ("ours",)),
-    *_cells([(ARXIV, 512, 2**power) for power in range(10, 15)], ("ours",)),
+    *_jobs([(ARXIV, 512, 8192), (ARXIV, 1024, 8192), (PUBMED, 1024, 8192)], (*_AGAINST, "kronecker-sorf", *FORMS)),
+    *_jobs([(1_000_000, 256, 4096)], ("ours", "dense-rff")),
+    *_jobs([(4_000_000, 128, 2048)], ("ours",)),
+    *_jobs([(2**power, 256, 4096) for power in range(14, 23)], ("ours",)),
+    *_jobs([(ARXIV, 512, 2**power) for power in range(10, 15)], ("ours",)),
 ]
 
 SUITES: dict[str, dict[tuple[str, str], list[Job]]] = {
     "standard": {
-        ("hadamard", "any"): _cells([(n, 512, 512) for n in (1000, 4000, 16000)], ()),
-        ("feature-map", "any"): _cells([(n, 512, 1024) for n in (500, 1000, 2000)], ()),
+        ("hadamard", "any"): _jobs([(n, 512, 512) for n in (1000, 4000, 16000)], ()),
+        ("feature-map", "any"): _jobs([(n, 512, 1024) for n in (500, 1000, 2000)], ()),
         ("negative-term", "any"): _STANDARD,
         ("positive-term", "any"): [
-            Job(Cell(n, 256, variant=variant)) for n in (1000, 4000, 16000) for variant in ("mean", "max", "weighted")
+            Job(Size(n, 256, variant=variant)) for n in (1000, 4000, 16000) for variant in ("mean", "max", "weighted")
         ],
-        ("encoder", "any"): _cells([(n, 128, 1024) for n in (1000, 4000, 16000)], ()),
-        ("train-step", "any"): _cells([(2000, 128, 1024)], ()),
+        ("encoder", "any"): _jobs([(n, 128, 1024) for n in (1000, 4000, 16000)], ()),
+        ("train-step", "any"): _jobs([(2000, 128, 1024)], ()),
     },
     "acceptance": {
         ("negative-term", "cuda"): [*_GPU_NEGATIVES, *_STANDARD],
@@ -78,7 +78,7 @@ SUITES: dict[str, dict[tuple[str, str], list[Job]]] = {
         ("encoder", "cuda"): [*_on("arxiv-structure", 256), *_on("physics", 256)],
         ("train-step", "cuda"): _on("arxiv-structure", 256),
         ("recipe", "cuda"): _on("cora", 2048),
-        ("negative-term", "cpu"): _cells([(PUBMED, 1024, 8192), (PUBMED, 2048, 8192)], ("ours", "dense-rff")),
+        ("negative-term", "cpu"): _jobs([(PUBMED, 1024, 8192), (PUBMED, 2048, 8192)], ("ours", "dense-rff")),
         ("recipe", "cpu"): _on("physics", 1024),
     },
 }

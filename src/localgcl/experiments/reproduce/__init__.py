@@ -1,1 +1,1 @@
-"""The paper's tables, figures and theorems, one command each; its printed numbers beside ours."""
+"""`localgcl reproduce`: the paper's tables, figures and theorems, with its printed numbers beside ours."""

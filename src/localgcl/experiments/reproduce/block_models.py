@@ -1,14 +1,14 @@
-r"""What the paper says of homophily and heterophily, tried on block models whose truth is known.
+r"""The paper's claims about homophily and heterophily, tested on block models.
 
 * "homophily": the larger the homophily ratio, the smaller the error (the paper's reading of Theorem 1). The same nodes and
-  features, equally many edges, a share $\phi$ of them within classes.
-* "neighbourhoods": low homophily does no harm where classes differ in whom they link to. On a ring of classes the links that
-  leave class c lead to c - 1 and c + 1; with uniform links all classes have the same neighbours. Homophily is equal.
-* "frequencies": methods that augment keep low graph frequencies and lose the high ones, which heterophily needs, and positives
-  along edges do not. Classes come in pairs that link to each other, so that only high frequencies tell partners apart.
+  features, the same number of edges, a share $\phi$ of them within classes.
+* "neighbourhoods": low homophily does no harm if classes differ in whom they link to. On a ring of classes the links that
+  leave class c lead to c - 1 and c + 1; with uniform links all classes have the same neighbours. Homophily is the same.
+* "frequencies": methods that augment lose the high graph frequencies, which heterophily needs, and positives along edges keep
+  them. Classes come in pairs that link to each other, so that only high frequencies tell partners apart.
 
-Where the energy of embeddings is, is said by its mean frequency, the Rayleigh quotient (0 is constant along edges, 1 is
-noise, 2 alternates), and by its share above frequency 1. A row holds what was measured; conclusions are left to its reader.
+Two numbers describe the spectrum of embeddings: the mean frequency of their energy, which is the Rayleigh quotient (0 is
+constant along edges, 1 is noise, 2 alternates), and the share of their energy above frequency 1.
 """
 
 import statistics
@@ -23,14 +23,13 @@ from torch import Tensor
 
 from localgcl.datasets import sbm
 from localgcl.evaluation import evaluate
-from localgcl.experiments.bench.plot import canvas
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.reproduce.canvas import canvas
+from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.ops.propagation import propagation
 from localgcl.training import fit
 
-Row = dict[str, Any]
 Options = dict[str, Any]
 Links = Literal["others", "ring", "partners"]
 
@@ -38,7 +37,7 @@ CLASSES = 6
 MARKERS = "os^Dv<>P"
 HOMOPHILIES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 
-# One encoder for all, of few dimensions, so that as initialised it leaves room to learn; the probe is the same for all rows.
+# One encoder for all methods. Few dimensions, so that the untrained encoder leaves room to learn. One probe for all rows.
 ENCODER: dict[str, Any] = {
     "dim": 16,
     "hidden": 32,
@@ -48,7 +47,7 @@ ENCODER: dict[str, Any] = {
     "batch_norm": False,
 }
 PROBE: dict[str, Any] = {"learning_rates": (1e-2,), "weight_decays": (1e-3, 1e-2, 3e-2), "steps": 300}
-# Each method learns with these on a homophilous model (0.8, seed 7); nothing was chosen on the graphs that are reported.
+# Chosen so that each method learns on a homophilous model (0.8, seed 7); nothing was chosen on the graphs that are reported.
 TRAINING: dict[str, dict[str, Any]] = {
     "local-gcl": {"steps": 50, "learning_rate": 1e-2},
     "grace": {"steps": 50, "learning_rate": 1e-2, "log_every": 50},
@@ -57,7 +56,7 @@ TRAINING: dict[str, dict[str, Any]] = {
     "random-init": {},
     "raw-features": {},
 }
-LIGHT: dict[str, Any] = {"steps": 20, "learning_rate": 5e-4, "warmup": 0}  # as our recipes for heterophilous graphs
+LIGHT: dict[str, Any] = {"steps": 20, "learning_rate": 5e-4, "warmup": 0}  # like our recipes for heterophilous graphs
 # Rows of a claim: method and encoder.
 BASELINES = (("random-init", "gcn"), ("raw-features", ""))
 CLAIMS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -76,7 +75,7 @@ CLAIMS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def linked(base: Graph, links: Links, homophily: float, mean_degree: float, seed: int) -> Graph:
-    """The nodes of a block model, node i of class i mod C, with other edges.
+    """The nodes of a block model (node i has class i mod C) with other edges.
 
     A share `homophily` of the edges stays within a class; the others lead from class c to any other class ("others"), to
     c - 1 or c + 1 ("ring"), or to the class it is paired with, 0 with 1, 2 with 3... ("partners"). O(|E| log |E|).
@@ -108,7 +107,7 @@ def linked(base: Graph, links: Links, homophily: float, mean_degree: float, seed
 
 
 class Spectrum(NamedTuple):
-    """Eigenvalues, from 0 to 2, and eigenvectors of L = I - D^(-1/2) A D^(-1/2); a node without edges has eigenvalue 1."""
+    """Eigenvalues, from 0 to 2, and eigenvectors of L = I - D^(-1/2) A D^(-1/2); an isolated node has eigenvalue 1."""
 
     values: Float[Tensor, " n"]
     vectors: Float[Tensor, "n n"]
@@ -121,7 +120,7 @@ def spectrum(graph: Graph) -> Spectrum:
 
 
 def energy(z: Float[Tensor, "n d"], frequencies: Spectrum) -> tuple[float, float]:
-    """Where the energy of centred columns of unit variance is: its mean frequency, and its share above frequency 1.
+    """Mean frequency of the energy of standardised columns, and the share of it above frequency 1.
 
     The mean is the Rayleigh quotient tr(Z^T L Z) / tr(Z^T Z). Columns without variance are left out.
     """
@@ -130,7 +129,7 @@ def energy(z: Float[Tensor, "n d"], frequencies: Spectrum) -> tuple[float, float
     kept = deviation > 1e-6 * deviation.max()
     share = (frequencies.vectors.T @ (z[:, kept] / deviation[kept])).square().sum(1)
     share = share / share.sum()
-    # Eigenvalues of exactly 1 (nodes without edges, say) come with rounding errors.
+    # An eigenvalue of exactly 1, such as that of an isolated node, has rounding errors.
     return float(share @ frequencies.values), float(share[frequencies.values > 1 + 1e-9].sum())
 
 
@@ -142,7 +141,7 @@ def measure(
     mean_degree: float = 6.0,
     homophilies: Sequence[float] = HOMOPHILIES,
     training: Mapping[str, Mapping[str, Any]] = TRAINING,
-) -> list[Row]:
+) -> list[StudyRow]:
     """A row for each claim, setting, method and seed; a seed decides graph, weights and splits.
 
     Args:
@@ -160,7 +159,7 @@ def measure(
             "ring": (partial(linked, links="ring", homophily=1 / CLASSES), {}),
             "uniform": (partial(linked, links="others", homophily=1 / CLASSES), {}),
         },
-        # How much of the high frequencies is left depends on the encoder's filter and on how long it is trained.
+        # The encoder's filter and the length of training decide how much of the high frequencies is left.
         "frequencies": {
             "partners": (partners, {}),
             "partners, no self-loops": (partners, {"self_loops": 0.0}),
@@ -180,7 +179,7 @@ def measure(
     return rows
 
 
-def _run(graph: Graph, frequencies: Spectrum, method: str, encoder: str, seed: int, options: Mapping[str, Any]) -> Row:
+def _run(graph: Graph, frequencies: Spectrum, method: str, encoder: str, seed: int, options: Mapping[str, Any]) -> StudyRow:
     values = {**ENCODER, **options, "seed": seed, "device": "cpu"} | ({"encoder": encoder} if encoder else {})
     z = fit(graph, configure(method, values)).embed(graph)
     scores = evaluate(z, graph, seed=seed, **PROBE)
@@ -200,7 +199,7 @@ def _run(graph: Graph, frequencies: Spectrum, method: str, encoder: str, seed: i
     }
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[StudyRow]) -> Table:
     """A line for each claim, setting and method: mean and deviation over seeds."""
     lines = [
         [
@@ -217,18 +216,22 @@ def table(rows: Sequence[Row]) -> Table:
     seeds = len({row["seed"] for row in rows})
     first = rows[0]
     caption = (
-        f"Attributed block models of {first['nodes']} nodes in {CLASSES} classes, mean degree {first['mean_degree']:g}, 64 "
-        f"Gaussian features; mean and standard deviation over {seeds} seeds, each a graph and a run, of the mean over "
-        f"{first['splits']} random splits of 10/10/80%. Accuracy in % of a linear probe on {ENCODER['dim']} dimensions (raw "
-        "features: 64), settings picked on validation nodes. Rayleigh quotient of standardised embeddings: 0 constant along "
-        "edges, 1 noise, 2 alternating; high: share of their energy, in %, above frequency 1. Few steps and dimensions: an "
-        "experiment about the claims, not a ranking of the methods."
+        "Accuracy in % of a linear probe, and graph frequencies of the embeddings, on block models whose homophily φ is known: "
+        f"mean ± standard deviation over {seeds} seeds. Steps and dimensions are few: this tests claims and does not rank "
+        "methods."
     )
+    notes = [
+        f"Graphs have {first['nodes']} nodes in {CLASSES} classes, mean degree {first['mean_degree']:g} and 64 Gaussian "
+        f"features. A seed is a graph and a run; its accuracy is the mean over {first['splits']} random splits (10/10/80%).",
+        f"Embeddings have {ENCODER['dim']} dimensions (raw features: 64); the probe's settings were picked on validation.",
+        "Rayleigh quotient of standardised embeddings: 0 is constant along edges, 1 noise, 2 alternating. high: share of their "
+        "energy above frequency 1, in %.",
+    ]
     columns = ["claim", "setting", "φ", "method", "accuracy", "Rayleigh quotient", "high"]
-    return Table("block-models", "The paper's claims on block models", caption, columns, lines)
+    return Table("block-models", "The paper's claims on block models", caption, columns, lines, notes)
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
+def plot(rows: Sequence[StudyRow], path: Path) -> None:
     """A panel a claim: accuracy against homophily, accuracy by kind of link, accuracy against energy in high frequencies."""
     claims = list(dict.fromkeys(row["claim"] for row in rows))
     names = list(dict.fromkeys(_label(row) for row in rows))
@@ -265,16 +268,16 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
 
 
-def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that differ in the seed alone."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+def _groups(rows: Sequence[StudyRow]) -> list[list[StudyRow]]:
+    """Groups of rows that differ in the seed alone."""
+    groups: dict[tuple[str, str, str], list[StudyRow]] = {}
     for row in rows:
         groups.setdefault((row["claim"], row["setting"], _label(row)), []).append(row)
     return list(groups.values())
 
 
-def _label(row: Row) -> str:
-    """The method; with its encoder where that is not the GCN of all others."""
+def _label(row: StudyRow) -> str:
+    """The method, with its encoder where that is an MLP."""
     return f"{row['method']} ({row['encoder']})" if row["encoder"] == "mlp" else str(row["method"])
 
 

@@ -1,4 +1,4 @@
-"""A cell: one method with all its settings, one graph, one seed. The unit that is run, stored, resumed and cited."""
+"""A cell: one method with all its settings on one graph with one seed. Cells are what is run, stored and found again."""
 
 import dataclasses
 import functools
@@ -7,23 +7,24 @@ import hashlib
 import json
 import shutil
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from localgcl.config import Config
-from localgcl.datasets import load
+from localgcl.datasets import load, random_splits
+from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import Scores, evaluate
-from localgcl.experiments.compare import splits_of
 from localgcl.graph import Graph
 from localgcl.system.devices import choose_device, device_memory
-from localgcl.system.provenance import describe
+from localgcl.system.provenance import provenance
 from localgcl.training import Model, fit
 
-# What changes where and how a run is carried out, but not what comes out of it beyond rounding.
-_CIRCUMSTANCES = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
-# A shorter training is sooner run again than written down along the way; a longer one is, each time after so many steps.
+# Options that affect how a run executes, not its result.
+_EXECUTION = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
+# Checkpoint only runs of 1,000 steps or more: shorter ones are cheaper to repeat.
 _LONG = 1000
 
 
@@ -34,9 +35,11 @@ class Cell:
     Args:
         config: Method and settings; its seed and device do not count.
         graph: A name from `localgcl datasets`.
-        seed: Of the initial weights, all that is drawn in training, and the split where the graph brings none.
+        seed: Decides the initial weights, all that is drawn in training, and the split where one is drawn.
         timed: Train a few steps before the clock starts, so that compiling is not counted.
         protocol: The evaluator.
+        probe: Settings of the evaluator that differ from its preset.
+        random_splits: Draw a split although the graph brings its own.
     """
 
     config: Config
@@ -44,16 +47,24 @@ class Cell:
     seed: int
     timed: bool = False
     protocol: str = "linear"
+    probe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    random_splits: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
         """Every setting that decides the result, defaults included."""
-        return {name: value for name, value in self.config.flat().items() if name not in _CIRCUMSTANCES}
+        return {name: value for name, value in self.config.flat().items() if name not in _EXECUTION}
+
+    @property
+    def evaluator(self) -> str:
+        """The protocol and what differs from it, such as "sugrl steps=200 weight_decays=[0.0]"."""
+        changed = [f"{name}={json.dumps(value)}" for name, value in sorted(self.probe.items())]
+        return " ".join([self.protocol, *changed, *["splits=random"] * self.random_splits])
 
     @property
     def recipe(self) -> str:
-        """Twelve digits that stand for all but the seed: two cells with the same ones differ in nothing else."""
-        what = [self.config.method, self.graph, self.settings, self.protocol, self.timed]
+        """A hash of everything but the seed, in twelve digits: two cells with the same one differ in the seed alone."""
+        what = [self.config.method, self.graph, self.settings, self.evaluator, self.timed]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -62,33 +73,34 @@ class Cell:
 
 
 def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1) -> dict[str, Any]:
-    """Trains, embeds, scores: the row for results.csv.
+    """Trains, embeds and scores; returns the row for results.csv.
 
-    A long training is written to a folder under `runs` and goes on from there after an interruption; the folder is removed
-    when its result is known. A training that does not fit the device is a result, too: "out of memory". But not where cells
-    share the device, since it might fit alone: that raises RuntimeError.
+    A long training keeps its run folder under `runs`, resumes from there after an interruption, and removes the folder when
+    its result is known. A training that does not fit the device is a result, too: "out of memory". Where several cells share
+    the device it might fit alone, so then it raises RuntimeError.
 
     Args:
         cell: What to run.
         device: Where.
         runs: Where unfinished trainings are kept.
         commit: To record, where git knows none.
-        jobs: How many cells run at once: with more than one, times say little.
+        jobs: How many cells run at a time; with more than one, times say little.
     """
     graph = _graph(cell.graph)
     place, steps = choose_device(device), cell.config.training.steps
-    # Random numbers of a CPU and of a GPU are different ones: a training is not continued on the other.
+    # A CPU and a GPU draw different random numbers, so a training is not resumed on the other.
     folder = runs / f"{cell.recipe}-{cell.seed}-{place.type}" if steps >= _LONG else None
     every = {"log_every": max(1, steps // 20), "checkpoint_every": _LONG if folder is not None else 0}
     config = cell.config.replace(seed=cell.seed, device=device, **every)
-    row = _circumstances(cell, place, commit, jobs)
+    row = _described(cell, place, commit, jobs)
     try:
         if cell.timed:
             fit(graph, config.replace(steps=3, warmup=0))
         model, costs = _train(graph, config, place, folder)
-        splits = splits_of(graph, 1, cell.seed)
+        splits = random_splits(graph, num=1, seed=cell.seed) if cell.random_splits else splits_of(graph, 1, cell.seed)
         z = model.embed(graph)
-        row |= costs | _scored(evaluate(z, graph, splits, protocol=cell.protocol, seed=cell.seed, device=device))
+        scores = evaluate(z, graph, splits, protocol=cell.protocol, seed=cell.seed, device=device, **cell.probe)
+        row |= costs | _scored(scores)
     except torch.cuda.OutOfMemoryError as error:
         if jobs > 1:
             raise RuntimeError(f"out of memory beside {jobs - 1} other cells; run it again with --jobs 1") from error
@@ -99,18 +111,18 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
 
 
 def _train(graph: Graph, config: Config, device: torch.device, folder: Path | None) -> tuple[Model, dict[str, Any]]:
-    """The model, and what it took: seconds in the loop, steps, and on a GPU what the allocator gave out at most."""
+    """The model, and what it cost: seconds in the loop, steps, and on a GPU the peak memory in MiB."""
     held = 0
     if device.type == "cuda":
-        gc.collect()  # recorded steps of the cell before are in cycles, and their memory would be counted here
+        gc.collect()  # recorded steps of the cell before are in reference cycles, and their memory would be counted here
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
-        held = torch.cuda.memory_allocated(device)  # by earlier cells of this process: workspaces that libraries keep
+        held = torch.cuda.memory_allocated(device)  # workspaces that libraries keep from earlier cells
     resume = folder is not None and (folder / "config.toml").exists()
     if folder is not None and not resume:
-        shutil.rmtree(folder, ignore_errors=True)  # cut off before it had begun
+        shutil.rmtree(folder, ignore_errors=True)  # interrupted before its first file was written
     model = fit(graph, config, folder=folder, resume=resume)
-    # A model that was found finished in its folder comes back on the CPU: its memory has not been seen here.
+    # A finished run is loaded to the CPU: its peak memory is not known here.
     peak = torch.cuda.max_memory_allocated(device) - held if model.device.type == "cuda" else None
     seconds = model.history[-1]["seconds"] if model.history else 0.0
     costs = {"seconds": round(seconds, 3), "steps": model.step, "peak_mib": "" if peak is None else round(peak / 2**20)}
@@ -127,21 +139,22 @@ def _scored(scores: Scores) -> dict[str, Any]:
     }
 
 
-def _circumstances(cell: Cell, device: torch.device, commit: str | None, jobs: int) -> dict[str, Any]:
-    made = describe()
+def _described(cell: Cell, device: torch.device, commit: str | None, jobs: int) -> dict[str, Any]:
+    """The columns that say what was run, where and when."""
+    made = provenance(device, commit)
     return {
         "recipe": cell.recipe,
         "method": cell.config.method,
         "graph": cell.graph,
         "seed": cell.seed,
         "settings": json.dumps(cell.settings, sort_keys=True),
-        "protocol": cell.protocol,
+        "protocol": cell.evaluator,
         "timed": cell.timed,
         "jobs": jobs,
-        "date": made["date"],
-        "commit": commit or made["commit"] or "",
-        "hardware": made["gpu"] if device.type == "cuda" else f"{made['processor']}, {made['threads']} threads",
-        "torch": made["packages"]["torch"],
+        "date": made.date,
+        "commit": made.commit,
+        "hardware": made.hardware,
+        "torch": made.packages["torch"],
     }
 
 

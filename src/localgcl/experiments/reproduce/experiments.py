@@ -1,115 +1,27 @@
-"""The experiments that train: which rows on which graphs, with which settings. What is measured is stored by `store`,
-how it is shown is said in `layouts`."""
+"""The experiments that train: which lines on which graphs, with which settings.
+
+`store` keeps what was measured, `result_tables` shows it.
+"""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
-from localgcl.datasets.storage import cache_root
-from localgcl.experiments.compare import untrained
-from localgcl.experiments.reproduce.cells import Cell
-from localgcl.experiments.reproduce.paper import printed_settings
-from localgcl.methods import configure
-from localgcl.recipes import recipe
+from localgcl.experiments.reproduce import published
+from localgcl.experiments.reproduce.lines import Experiment, Line
+from localgcl.methods import METHODS
 
 CITATIONS = ("cora", "citeseer", "pubmed")
 MAIN = (*CITATIONS, "computers", "photo", "cs", "physics")
 HETEROPHILY = ("chameleon", "squirrel", "actor")
-_SORF = {"negatives": "sorf"}  # what the paper uses wherever it says nothing else
+_SORF = {"negatives": "sorf"}  # what the paper uses unless it says otherwise
 
 
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A row of a table.
-
-    Args:
-        label: What it is called in our tables.
-        method: What runs; random-init and raw-features take encoder and features from Local-GCL's recipe.
-        changes: Settings that differ from the recipe.
-        start: "recipe": settings published for the method and graph, else picked on validation (`localgcl tune`).
-            "printed": those the paper prints for Local-GCL, nothing picked. "equal": picked on validation with no more trials
-            than the other methods had (space "small", five trials, one seed).
-        seeds: How many.
-        printed: The paper's name of the row; the label where it is not given.
-        value: Where the line is one point of a curve, the place of the point on the axis.
-    """
-
-    label: str
-    method: str
-    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    start: Literal["recipe", "printed", "equal"] = "recipe"
-    seeds: int = 5
-    printed: str = ""
-    value: int | None = None
-
-    def settings(self, graph: str) -> dict[str, Any] | None:
-        """All settings on this graph; None where there is nothing to go by."""
-        if self.method in ("random-init", "raw-features"):
-            parent = recipe("local-gcl", graph)
-            if parent is None:
-                return None
-            flat = untrained(configure("local-gcl", parent)).flat()
-            kept = ("scaling", "symmetrise", "drop_loops", "parallel_edges")  # all that raw features depend on
-            return {name: value for name, value in flat.items() if self.method == "random-init" or name in kept}
-        names = {"recipe": self.method, "equal": f"{self.method}-equal"}
-        found = printed_settings(graph) if self.start == "printed" else recipe(names[self.start], graph)
-        return None if found is None else {**found, **self.changes}
-
-    def cell(self, graph: str, seed: int, *, timed: bool) -> Cell | None:
-        settings = self.settings(graph)
-        return None if settings is None else Cell(configure(self.method, settings), graph, seed, timed)
-
-
-@dataclasses.dataclass(frozen=True)
-class Experiment:
-    """Rows by graphs.
-
-    Args:
-        title: One line.
-        text: What a reader must know beside the protocol and what the layout says itself.
-        lines: The rows, in the order in which they are run and shown.
-        graphs: The columns; "arxiv" becomes arxiv-structure where its features are not at hand.
-        layout: "accuracy": a row a line, a column a graph. "costs": accuracy, time and memory of each graph.
-            "validation": accuracy on validation and test, time and memory. "curve": a column for each value of the lines.
-        table: The paper's label of the table it repeats.
-        timed: Whether times are compared: then cells run one at a time, after a warm-up.
-        axis: What the values of a curve are.
-    """
-
-    title: str
-    text: str
-    lines: tuple[Line, ...]
-    graphs: tuple[str, ...]
-    layout: Literal["accuracy", "costs", "validation", "curve"] = "accuracy"
-    table: str = ""
-    timed: bool = False
-    axis: str = ""
-
-    def cells(self, graphs: Sequence[str] = (), labels: Sequence[str] = (), seeds: int | None = None) -> Iterator[Cell]:
-        """What there is to run, the most important first; `graphs`, `labels` and `seeds` leave some of it out."""
-        for line in self.lines:
-            for graph in self.columns():
-                if (graphs and graph not in graphs) or (labels and not {line.label, line.method} & set(labels)):
-                    continue
-                for seed in range(line.seeds if seeds is None else min(seeds, line.seeds)):
-                    cell = line.cell(graph, seed, timed=self.timed)
-                    if cell is not None:
-                        yield cell
-
-    def columns(self) -> tuple[str, ...]:
-        return tuple(arxiv() if graph == "arxiv" else graph for graph in self.graphs)
-
-
-def arxiv() -> str:
-    """The published task where its features are at hand, else the same graph with features made from its edges."""
-    return "arxiv" if (cache_root() / "ogbn_arxiv/raw/node-feat.csv.gz").exists() else "arxiv-structure"
-
-
-BASELINES = tuple(
-    Line(name, name) for name in ("cca-ssg", "dgi", "grace", "sugrl", "gca", "bgrl", "af-gcl", "mvgrl", "gmi", "afgrl")
-)
-FLOOR = (Line("random-init", "random-init"), Line("raw-features", "raw-features"))
+BASELINES = tuple(Line(name, name) for name, kind in METHODS.items() if kind.trained and name != "local-gcl")
+# What training must beat. Its encoder is that of the searched recipes, so it is not ranked.
+FLOOR = tuple(Line(name, name, ranked=False) for name, kind in METHODS.items() if not kind.trained)
 OURS = Line("local-gcl", "local-gcl", _SORF, seeds=20)
+SEARCHED = dataclasses.replace(OURS, ranked=False)  # its recipes had more trials than the other methods'
 PRINTED = Line("local-gcl, printed settings", "local-gcl", start="printed", seeds=20, printed="local-gcl")
 EQUAL = Line("local-gcl, equal budget", "local-gcl", _SORF, start="equal", printed="local-gcl")
 
@@ -120,7 +32,7 @@ _PARENTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def _neighbours() -> Iterator[Line]:
-    """Each method beside its form without augmentation, at equal epochs."""
+    """Each method, then its form with neighbours for augmented views, at equal epochs."""
     for name, (method, settings) in _PARENTS.items():
         yield Line(name, method, settings, seeds=1)
         yield Line(f"{name}-local", method, {**settings, "positives": "neighbours"}, seeds=1)
@@ -129,7 +41,7 @@ def _neighbours() -> Iterator[Line]:
 
 
 def _scale() -> Iterator[Line]:
-    """Each method at several lengths of training; a schedule ends with the training, so each length is its own run."""
+    """Each method at several numbers of steps. Each is a run of its own, because schedules depend on the number."""
     for steps in (5, 10, 20, 50, 100, 200, 500, 1000, 2000):
         yield Line("local-gcl", "local-gcl", {**_SORF, "steps": steps}, seeds=1, value=steps)
     for steps in (10, 20, 50, 100, 200, 500, 1000):
@@ -144,7 +56,7 @@ def _scale() -> Iterator[Line]:
 
 def _dims(label: str, method: str, changes: dict[str, Any]) -> Iterator[Line]:
     for dim in (64, 128, 256, 512, 1024, 2048, 4096):
-        # 0: layers between are as wide as the embedding, whatever the recipe says.
+        # hidden = 0: as wide as the embedding, whatever the recipe says.
         yield Line(label, method, {**changes, "dim": dim, "hidden": 0}, seeds=3, value=dim)
 
 
@@ -156,21 +68,26 @@ def _frequencies() -> Iterator[Line]:
 EXPERIMENTS: dict[str, Experiment] = {
     "table-main": Experiment(
         "Comparison of self-supervised methods",
-        "Every method runs with the settings its authors published for the graph, else with the best of a few trials on "
-        "validation; with the latter also AF-GCL on Cora and Citeseer, where the published ones fell short. local-gcl, "
-        "printed settings, has the paper's: rank methods with that row. local-gcl itself was searched longer; on Citeseer its "
-        "recipe is the third whose test accuracy was looked at, after two with less: it is a little too high. Second ones are "
-        "BGRL's there, DGI's on Physics, MVGRL's on Photo and Physics, AFGRL's on Computers and Photo, and AF-GCL's two.",
-        (OURS, PRINTED, *FLOOR, *BASELINES),
+        "Every method has the settings its authors published, else the best of a few validation trials; local-gcl, searched "
+        "longer, and the two untrained rows are not ranked.",
+        (SEARCHED, PRINTED, *FLOOR, *BASELINES),
         MAIN,
         table="tbl-exp-main",
+        recipes_tried={
+            ("local-gcl", "citeseer"): 3,
+            ("bgrl", "citeseer"): 2,
+            ("dgi", "physics"): 2,
+            ("mvgrl", "photo"): 2,
+            ("mvgrl", "physics"): 2,
+            ("afgrl", "computers"): 2,
+            ("afgrl", "photo"): 2,
+            ("af-gcl", "cora"): 2,
+            ("af-gcl", "citeseer"): 2,
+        },
     ),
     "table-arxiv": Experiment(
         "ogbn-arxiv",
-        "Three layers, as in the paper; settings picked on validation in 2 to 10 trials, for local-gcl, bgrl, cca-ssg and "
-        "grace also the length of training, among those of figure-scale. grace has 256 sampled negatives, since a step over "
-        "all pairs takes far longer. Its recipe and dgi's are the second whose test accuracy was looked at. One cell at a time "
-        "on the device, after a warm-up.",
+        "Three layers; settings were picked on validation in 2 to 10 trials.",
         (
             dataclasses.replace(OURS, seeds=3),
             *(dataclasses.replace(line, seeds=3) for line in FLOOR),
@@ -180,19 +97,25 @@ EXPERIMENTS: dict[str, Experiment] = {
         layout="validation",
         table="tbl-exp-arxiv",
         timed=True,
+        notes=(
+            "For local-gcl, bgrl, cca-ssg and grace the trials include the number of steps, among those of figure-scale.",
+            "grace has 256 sampled negatives, because a step over all pairs takes far longer.",
+        ),
+        recipes_tried={("grace", "arxiv-structure"): 2, ("dgi", "arxiv-structure"): 2},
     ),
     "table-heterophily": Experiment(
-        "Graphs whose neighbours differ in class",
-        "Ten given splits; a seed's accuracy is the mean over them. AF-GCL has its published settings, the others the "
-        "best of a few trials on validation, as has local-gcl, equal budget. local-gcl itself was searched for longer. DGI's "
-        "recipe on Squirrel and MVGRL's on Chameleon and Squirrel are the second whose test accuracy was looked at.",
-        (OURS, EQUAL, *FLOOR, *(Line(name, name) for name in ("dgi", "gmi", "mvgrl", "grace", "gca", "bgrl", "af-gcl"))),
+        "Heterophilous graphs",
+        "A seed's accuracy is the mean over the ten public splits; local-gcl, searched longer, and the two untrained rows are "
+        "not ranked.",
+        (SEARCHED, EQUAL, *FLOOR, *(Line(name, name) for name in ("dgi", "gmi", "mvgrl", "grace", "gca", "bgrl", "af-gcl"))),
         HETEROPHILY,
         table="tbl-exp-hete",
+        notes=("AF-GCL has its published settings; all other ranked methods have the best of a few validation trials.",),
+        recipes_tried={("dgi", "squirrel"): 2, ("mvgrl", "chameleon"): 2, ("mvgrl", "squirrel"): 2},
     ),
     "table-positives": Experiment(
         "Which neighbours are positives",
-        "All other settings are those of local-gcl's recipe; positives are what each row says.",
+        "Rows differ in the positives alone.",
         (
             dataclasses.replace(OURS, changes={**_SORF, "positives": "mean"}),
             Line("local-gcl-max", "local-gcl", {**_SORF, "positives": "max"}, seeds=20),
@@ -203,7 +126,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "table-noncontrastive": Experiment(
         "Neighbours as positives in methods without negatives",
-        "Equal epochs: BGRL 500, CCA-SSG 50. One run each, one at a time on the device, after a warm-up.",
+        "Epochs are equal, 500 of BGRL and 50 of CCA-SSG, and each cell is one run.",
         tuple(_neighbours()),
         ("cs", "physics"),
         layout="costs",
@@ -211,15 +134,15 @@ EXPERIMENTS: dict[str, Experiment] = {
         timed=True,
     ),
     "table-hard-negatives": Experiment(
-        "Hard negatives on top",
-        "All other settings are those of local-gcl.",
+        "Hard negatives",
+        "Rows differ in the hard negatives alone.",
         (OURS, Line("local-gcl-progcl-mix", "local-gcl", {**_SORF, "hard_negatives": "progcl-mix"}, seeds=20)),
         CITATIONS,
         table="tbl-abl-hard",
     ),
     "table-feature-maps": Experiment(
         "The negative term: exact, and by three feature maps",
-        "All other settings are those of local-gcl. One cell at a time on the device, after a warm-up.",
+        "Rows differ in the negative term alone.",
         tuple(Line(name, "local-gcl", {"negatives": name}, seeds=3) for name in ("exact", "rff", "orf", "sorf")),
         (*CITATIONS, "physics"),
         layout="costs",
@@ -227,8 +150,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "table-choices": Experiment(
         "Where the paper is silent or wrong",
-        "Local-GCL with its recipe, one choice changed at a time. With frequencies drawn once, training on PubMed ends with an "
-        "error: embeddings learn to make the estimate of the negative term smaller than the term can be.",
+        "Each row changes one choice of local-gcl's recipe.",
         (
             OURS,
             Line("a node among its own neighbours", "local-gcl", {**_SORF, "include_self": True}),
@@ -236,20 +158,24 @@ EXPERIMENTS: dict[str, Experiment] = {
             Line("frequencies drawn once", "local-gcl", {**_SORF, "frequencies": "fixed"}),
         ),
         CITATIONS,
+        notes=(
+            "With frequencies drawn once, training on PubMed ends with an error: embeddings learn to push the estimate of the "
+            "negative term below the smallest value that the term can have.",
+        ),
     ),
     "figure-scale": Experiment(
         "Accuracy against training time",
-        "One cell at a time on the device, after a warm-up; each length of training is a run of its own, one seed. local-gcl, "
-        "cca-ssg and bgrl come from one run, grace, with settings picked anew, from a later one on the same kind of GPU.",
+        "Each number of steps is a run of its own, one seed.",
         tuple(_scale()),
         ("arxiv",),
         layout="curve",
         timed=True,
         axis="steps",
+        notes=("grace ran later than the others, with new settings, on the same kind of GPU.",),
     ),
     "figure-sensitivity-dimension": Experiment(
         "Embedding dimension d",
-        "All other settings are those of the recipe; layers between have the width d.",
+        "Hidden layers have the width d too; all other settings are the recipe's.",
         (
             *_dims("local-gcl", "local-gcl", _SORF),
             *_dims("cca-ssg", "cca-ssg", {}),
@@ -260,12 +186,19 @@ EXPERIMENTS: dict[str, Experiment] = {
         axis="d",
     ),
     "figure-sensitivity-features": Experiment(
-        "Projection dimension D",
-        "All other settings are those of the recipe.",
+        "Number of frequencies D",
+        "All other settings are the recipe's.",
         tuple(_frequencies()),
         CITATIONS,
         layout="curve",
         axis="D",
+    ),
+    "table-published": Experiment(
+        "Published results of other methods, repeated",
+        "Each row has the settings and the evaluator of its method's own publication, so rows do not compare with each other.",
+        published.LINES,
+        tuple(dict.fromkeys(graph for line in published.LINES for graph in line.graphs)),
+        layout="published",
     ),
 }
 GROUPS: dict[str, tuple[str, ...]] = {"figure-sensitivity": ("figure-sensitivity-dimension", "figure-sensitivity-features")}

@@ -1,12 +1,10 @@
-r"""How far the surrogate loss is from the exact one, on one's own graph and embeddings.
+r"""How far the kernelised loss is from the exact one, for given embeddings of a graph.
 
-The surrogate replaces $\sum_k e^{z_i^T z_k/\tau}$ by $e^{1/\tau}\,\psi(z_i)^T \sum_k \psi(z_k)$ (Eq. 9). Theorem 2 bounds the
-error of one pair of vectors; what training sees is the logarithm of a sum over all nodes, and its gradient. Those are
-measured here.
+The kernelised loss replaces $\sum_k e^{z_i^T z_k/\tau}$ by $e^{1/\tau}\,\psi(z_i)^T \sum_k \psi(z_k)$ (Eq. 9). Theorem 2 bounds
+the error of one pair of vectors; training sees the logarithm of a sum over all nodes, and its gradient. Both are measured.
 
-The gradient is a harder matter than the value: a frequency is about $\sqrt{d/\tau}$ long, and the noise that it brings into
-the value enters the gradient that many times larger. The gradient of the whole loss is compared, and that of the negative
-term alone, which is the one that is estimated.
+The gradient is noisier than the value: a frequency is about $\sqrt{d/\tau}$ long, and its noise is that many times larger in
+the gradient. Two gradients are compared: that of the whole loss, and that of the negative term alone, which is estimated.
 """
 
 import statistics
@@ -18,14 +16,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.experiments.bench.plot import canvas, size_label
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.reproduce.canvas import canvas, size_label
+from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
 from localgcl.losses.local import LocalTerms, local_terms, positive_term, unit_rows
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.ops.negatives import exact_log_sums, kernel_node_log_sums
-
-Row = dict[str, Any]
 
 NUM_FEATURES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 
@@ -39,16 +35,16 @@ def measure(
     maps: Sequence[str] = ("rff", "orf", "sorf"),
     draws: int = 5,
     seed: int = 0,
-) -> list[Row]:
+) -> list[StudyRow]:
     """A row for each map and D. O(draws n d D) time a row (SORF: log d for d), and O(n^2 d) once for the exact loss.
 
     Args:
         z: Embeddings, any scale; row i belongs to node i of `graph`.
-        graph: As the loss sees it, prepared: its rows are the neighbourhoods.
+        graph: As the loss sees it, that is prepared: row i lists the neighbours of node i.
         temperature: tau.
         num_features: D.
         maps: Names of `localgcl.nn.features.MAPS`.
-        draws: Independent draws of frequencies, over which means and deviations are taken: two or more.
+        draws: How many independent draws of frequencies to average over: two or more.
         seed: Of the first draw; draw k of every row has seed + k.
     """
     if draws < 2:
@@ -63,7 +59,7 @@ def measure(
         for count in num_features:
             differences, errors, biases, cosines, repulsions, clamped = [], [], [], [], [], []
             for draw in range(draws):
-                maker = MAPS[name](count, fixed_seed=seed + draw)  # the same frequencies at both calls below
+                maker = MAPS[name](count, fixed_seed=seed + draw)  # both calls below use the same frequencies
                 terms, gradient = _with_gradient(z, graph, temperature, maker)
                 features = maker.draw(z.shape[1], temperature, device=z.device, dtype=unit.dtype)
                 sums = kernel_node_log_sums(unit, alive, features, lambda vector: vector).logs[alive] + features.offset
@@ -109,7 +105,7 @@ def _with_gradient(
 
 
 def _attraction(z: Tensor, graph: Graph, temperature: float) -> Float[Tensor, " entries"]:
-    """The gradient of the positive term, which all share."""
+    """The gradient of the positive term, which is the same for all maps."""
     leaf = z.clone().requires_grad_()
     total = positive_term(*unit_rows(leaf), graph, temperature) / graph.num_nodes
     (gradient,) = torch.autograd.grad(total, leaf)
@@ -124,7 +120,7 @@ def _value(terms: LocalTerms) -> float:
     return float(terms.positive.detach().double() + terms.negative.detach().double())
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[StudyRow]) -> Table:
     """A line for each map and D."""
     first = rows[0]
     lines = [
@@ -142,18 +138,21 @@ def table(rows: Sequence[Row]) -> Table:
         for row in rows
     ]
     caption = (
-        f"Local-GCL loss on {first['graph']} ({first['nodes']} nodes, d = {first['d']}, τ = {first['tau']:g}); exact value "
-        f"{first['exact_loss']:.4f}. Difference: surrogate minus exact, mean and standard deviation over {first['draws']} "
-        "draws of the frequencies. Error of sums: mean over nodes of the relative error of a node's sum over all nodes. "
-        "Clamped: share of nodes whose estimated sum was below its true lower bound. Cosine: of the gradients of both losses "
-        "with respect to the embeddings, mean and least over draws. Negative term: the same of its gradient alone, mean over "
-        "draws."
+        f"The kernelised loss on {first['graph']} ({first['nodes']} nodes, d = {first['d']}, τ = {first['tau']:g}) beside the "
+        f"exact one, {first['exact_loss']:.4f}: mean ± standard deviation of the difference over {first['draws']} draws of the "
+        "frequencies. The value is close, while the gradient of a single draw is noisy."
     )
-    columns = ["map", "D", "loss", "difference", "error of sums", "clamped", "cosine of gradients", "least", "negative term"]
-    return Table("kernel-error", "The surrogate loss beside the exact one", caption, columns, lines)
+    notes = [
+        "error of sums: relative error of a node's sum over all nodes, mean over nodes.",
+        "clamped: share of nodes whose estimated sum was below its true lower bound.",
+        "cosine: between the gradients of both losses with respect to the embeddings, mean and smallest over draws; for the "
+        "negative term alone, mean over draws.",
+    ]
+    columns = ["map", "D", "loss", "difference", "error of sums", "clamped", "cosine", "smallest", "negative term"]
+    return Table("kernel-error", "The kernelised loss beside the exact one", caption, columns, lines, notes)
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
+def plot(rows: Sequence[StudyRow], path: Path) -> None:
     """Difference of the loss, error of the sums, and cosine of the gradients, against D, a line a map."""
     first = rows[0]
     counts = sorted({row["D"] for row in rows})

@@ -1,27 +1,25 @@
-"""Which methods run out of memory, and in which form: the paper's "OOM" cells, tried under a cap.
+"""table-memory: which methods run out of memory under a cap of 16 GiB, as the paper's "OOM" cells say.
 
-A method's own memory is measured over a few training steps, in the form that `localgcl train` takes. Where the released code
-of a method holds N x N matrices and ours does not, the same steps are also tried with them: MVGRL and GMI in their faithful
-mode, GRACE and GCA with the loss written out over all pairs, AFGRL with the matrix of similarities that its search sorts.
+A method's memory is measured over a few training steps in the form that `localgcl train` uses. Where the released code of a
+method holds N x N matrices and ours does not, the same steps are also tried with them: MVGRL and GMI in their faithful mode,
+GRACE and GCA with the loss written out over all pairs, AFGRL with the matrix of similarities that its search sorts.
 """
 
 import gc
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from localgcl.datasets import load
 from localgcl.experiments.reproduce.paper import printed
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
-from localgcl.methods import configure, find_method
-from localgcl.recipes import settings_for
+from localgcl.methods import METHODS as REGISTRY
+from localgcl.methods.settings import choose_settings
 from localgcl.training import fit
 
-Row = dict[str, Any]
-METHODS = ("dgi", "mvgrl", "grace", "gca", "bgrl", "cca-ssg", "gmi", "sugrl", "afgrl", "af-gcl", "local-gcl")
+METHODS = tuple(name for name, kind in REGISTRY.items() if kind.trained)
 GRAPHS = ("cora", "citeseer", "pubmed", "computers", "photo", "cs", "physics", "arxiv-structure")
 STEPS = 3
 
@@ -30,14 +28,14 @@ def measure(
     methods: Sequence[str] = METHODS,
     graphs: Sequence[str] = GRAPHS,
     *,
-    known: Sequence[Row] = (),
+    known: Sequence[StudyRow] = (),
     cap_gib: float = 16.0,
     device: str = "cuda",
-) -> Iterator[Row]:
-    """A row for each method, graph and form that is not `known`: the peak in MiB, or that the cap was hit."""
+) -> Iterator[StudyRow]:
+    """Yields a row for each method, graph and form that is not `known`: the peak in MiB, and whether the cap was hit."""
     if torch.device(device).type != "cuda":
         raise ValueError(f"device is {device!r}; memory is counted and capped by the allocator of a GPU, so give cuda")
-    index = torch.device(device).index or 0  # a cap needs a number
+    index = torch.device(device).index or 0  # a cap needs the GPU's number
     total = torch.cuda.get_device_properties(index).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, cap_gib * 2**30 / total), index)
     try:
@@ -60,14 +58,13 @@ def _forms(methods: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield method, "as released"
 
 
-def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device: str) -> Row:
-    gc.collect()  # recorded steps of the row before are in cycles, and their memory would be counted here
+def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device: str) -> StudyRow:
+    gc.collect()  # recorded steps of the row before are in reference cycles, and their memory would be counted here
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
-    row: Row = {"method": method, "graph": name, "form": form, "cap_gib": cap_gib, "out_of_memory": False}
-    kind = find_method(method)
-    chosen = settings_for(method, graph, name, kind.defaults).values
-    config = configure(method, {**chosen, "steps": STEPS, "warmup": 0, "patience": 0, "device": device})
+    row: StudyRow = {"method": method, "graph": name, "form": form, "cap_gib": cap_gib, "out_of_memory": False}
+    few = {"steps": STEPS, "warmup": 0, "patience": 0, "device": device}
+    config = choose_settings(method, graph, dataset=name, given=few).config
     own = config.flat()
     if "mode" in own:
         config = config.replace(mode="faithful" if form == "as released" else "scalable")
@@ -104,7 +101,7 @@ def _similarities(nodes: int, dim: int, neighbours: int, device: str) -> None:
     (online @ target.T + 10 * torch.eye(nodes, device=device)).topk(neighbours, dim=1)
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[StudyRow]) -> Table:
     """A line for each method and form, a column for each graph; what the paper prints as OOM is marked."""
     present = dict.fromkeys(row["graph"] for row in rows)
     graphs = sorted(present, key=[*GRAPHS, *present].index)
@@ -117,14 +114,18 @@ def table(rows: Sequence[Row]) -> Table:
         lines.append([*key, *cells])
     cap = rows[0]["cap_gib"] if rows else 16
     caption = (
-        f"Peak memory of {STEPS} training steps in GiB under a cap of {cap:g} GiB, the paper's GPU; settings of the recipes "
-        "at the commit that is named, else defaults. **out**: the cap was hit. [OOM]: the paper prints it. As released: with "
-        "the N x N matrices of the released code; for GRACE, GCA and AFGRL these alone, without the encoder, so a lower bound."
+        f"Peak memory of {STEPS} training steps in GiB under a cap of {cap:g} GiB, the memory of the paper's GPU. **out** "
+        "means that the cap was hit, [OOM] that the paper prints so."
     )
-    return Table("table-memory", "Out of memory at 16 GiB?", caption, ["method", "form", *graphs], lines)
+    notes = [
+        "as released: with the N x N matrices of the released code. For GRACE, GCA and AFGRL these alone, without the "
+        "encoder: a lower bound.",
+        "Settings are those of the recipes at the commit that is named, else defaults.",
+    ]
+    return Table("table-memory", "Out of memory at 16 GiB?", caption, ["method", "form", *graphs], lines, notes)
 
 
-def _cell(row: Row, method: str, graph: str) -> str:
+def _cell(row: StudyRow, method: str, graph: str) -> str:
     text = "**out**" if row["out_of_memory"] else f"{row['peak_mib'] / 1024:.2f}"
     return f"{text} [OOM]" if printed_out(method, graph) else text
 

@@ -68,15 +68,15 @@ def printed_rows(table: str, quantity: str = "test") -> tuple[list[str], list[st
 
 
 def printed_statistics(graph: str) -> dict[str, Any] | None:
-    """Printed sizes of a graph: nodes, edges, classes, features, homophily. Its slips (M21) are left as they are."""
+    """Printed sizes of a graph: nodes, edges, classes, features, homophily. Its slips are left as printed."""
     return _record("tbl-statistics", graph)
 
 
 def printed_settings(graph: str) -> dict[str, Any] | None:
     """Local-GCL's printed hyper-parameters as options of this library; None for graphs the paper prints none for.
 
-    Two options are not in the printed table: `negatives="sorf"` is what the paper's text says it uses, and that an MLP has
-    batch normalisation is taken from the code family it stems from.
+    Two options are not in the printed table: `negatives="sorf"` is what the paper's text says, and batch normalisation in an
+    MLP is taken from the code family it stems from.
     """
     settings = _record("tbl-para", graph)
     if settings is None:

@@ -7,30 +7,42 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from localgcl.experiments.bench.plot import canvas, size_label
+from localgcl.experiments.reproduce.canvas import canvas, size_label
+from localgcl.experiments.reproduce.lines import Experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Row = Mapping[str, Any]
+PlotRow = Mapping[str, Any]
 Points = dict[float, list[tuple[float, float]]]
-"""Of one line: by x or by length of training, the (x, accuracy) of each seed."""
+"""Of one line: by x or by number of steps, the (x, accuracy) of each seed."""
 
-# Okabe and Ito's colours, which stay apart for colour-blind readers, without yellow, which white swallows.
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow, which is too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = "osD^vPX"
 SYMBOLS = {"dim": "d", "num_features": "D"}
 
 
-def scale(rows: Sequence[Row], path: Path) -> None:
+def curve(rows: Sequence[PlotRow], experiment: Experiment, path: Path) -> bool:
+    """Draws the points of an experiment that is a curve (see `lookup.points`); False where there is nothing to draw."""
+    if experiment.layout != "curve" or not rows:
+        return False
+    if experiment.timed:
+        scale(rows, path)
+    else:
+        sensitivity(rows, path, option="dim" if experiment.axis == "d" else "num_features")
+    return True
+
+
+def scale(rows: Sequence[PlotRow], path: Path) -> None:
     """Accuracy against training time, one line a method with its name at the end; times on a logarithmic axis.
 
     A point is the mean over seeds, with the standard deviation of accuracy as a bar.
 
     Args:
         rows: Each with `row` (the line it belongs to), `seconds` of training and `test` accuracy in percent, or
-            `validation` where there is no `test`. Rows of a line that share a `value` (a length of training) are seeds of
-            one point; without one, each row is a point.
+            `validation` where there is no `test`. Rows of a line that share a `value` (a number of steps) are seeds of one
+            point; without one, each row is a point.
         path: Where to write; SVG, or PNG by its suffix.
     """
     scored = [row for row in rows if _given(row, "test") or _given(row, "validation")]
@@ -51,7 +63,7 @@ def scale(rows: Sequence[Row], path: Path) -> None:
         _labels_at_the_end(axes, ends)
 
 
-def sensitivity(rows: Sequence[Row], path: Path, option: Literal["dim", "num_features"] | None = None) -> None:
+def sensitivity(rows: Sequence[PlotRow], path: Path, option: Literal["dim", "num_features"] | None = None) -> None:
     """Accuracy against the embedding dimension d or the number of frequencies D: a panel a graph, a line a method.
 
     Lines are means over seeds, bands one standard deviation. All panels span the same number of points of accuracy, so that
@@ -101,12 +113,12 @@ def sensitivity(rows: Sequence[Row], path: Path, option: Literal["dim", "num_fea
 
 
 def _styles(names: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """How each line is drawn: local-gcl first and strongest, the others in their order; dashed when colours start again."""
+    """How each line is drawn: local-gcl first and thickest, then the others; dashed when colours repeat."""
     ordered = sorted(names, key=lambda name: name != "local-gcl")
     first = ordered[:1] == ["local-gcl"]
     styles = {}
     for place, name in enumerate(ordered):
-        place += not first  # its colour is kept for local-gcl, in this picture and the others
+        place += not first  # the first colour is local-gcl's in every figure
         turn, colour = divmod(place, len(COLOURS))
         styles[name] = {
             "color": COLOURS[colour],
@@ -128,15 +140,15 @@ def _summary(points: Points) -> tuple[Any, Any, Any]:
 
 
 def _labels_at_the_end(axes: "Axes", ends: Mapping[str, tuple[float, float, str]]) -> None:
-    """Names to the right of the axes, each led to the last point of its line, none nearer to the next than it is high."""
-    axes.figure.canvas.draw()  # the axes have their limits only now
+    """Names to the right of the axes, each with a leader to the last point of its line, without overlaps."""
+    axes.figure.canvas.draw()  # sets the limits of the axes
     low, high = axes.get_ylim()
     height = 0.052 * (high - low)  # of a line of text, in units of the y axis
     names = sorted(ends, key=lambda name: ends[name][1])
     heights: list[float] = []
     for name in names:
         heights.append(max(ends[name][1], heights[-1] + height) if heights else ends[name][1])
-    # Those pushed above the top come down again, and push the ones below them.
+    # Names pushed above the top come down again and push those below them.
     ceiling = high
     for place in reversed(range(len(names))):
         heights[place] = min(heights[place], ceiling)
@@ -149,7 +161,7 @@ def _labels_at_the_end(axes: "Axes", ends: Mapping[str, tuple[float, float, str]
             (1.03, y),
             textcoords=axes.get_yaxis_transform(),
             verticalalignment="center",
-            # Dotted, or it would pass for a line that stays level.
+            # Dotted, so that it does not look like part of the curve.
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 3},
         )
 
@@ -166,24 +178,24 @@ def _plain(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _given(row: Row, name: str) -> bool:
+def _given(row: PlotRow, name: str) -> bool:
     return row.get(name) not in (None, "")
 
 
-def _complete(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
-    """The rows that hold all of `names`; what ran out of memory holds no accuracy."""
+def _complete(rows: Sequence[PlotRow], names: Sequence[str]) -> list[PlotRow]:
+    """The rows that have all of `names`; a row that ran out of memory has no accuracy."""
     kept = [row for row in rows if all(_given(row, name) for name in names)]
     if not kept:
         raise ValueError(f"none of {len(rows)} rows holds all of {', '.join(names)}; there is nothing to draw")
     return kept
 
 
-def _settings(row: Row) -> Mapping[str, Any]:
+def _settings(row: PlotRow) -> Mapping[str, Any]:
     settings: Mapping[str, Any] = json.loads(row["settings"]) if isinstance(row["settings"], str) else row["settings"]
     return settings
 
 
-def _varying(rows: Sequence[tuple[Row, Mapping[str, Any]]]) -> Literal["dim", "num_features"]:
+def _varying(rows: Sequence[tuple[PlotRow, Mapping[str, Any]]]) -> Literal["dim", "num_features"]:
     """Which of d and D takes several values within a line."""
     values: dict[tuple[str, str, str], set[Any]] = {}
     for row, settings in rows:

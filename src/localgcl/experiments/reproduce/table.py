@@ -1,13 +1,17 @@
-"""Tables as every command of this package hands them over, and three ways to show them."""
+"""Tables as the experiments make them, and three ways to show them: Markdown, LaTeX, text."""
 
 import dataclasses
 import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
+
+StudyRow = dict[str, Any]
+"""What a study measured once: plain values by name."""
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?%?|OOM|-|")
-_NUMBER_PARTS = re.compile(r"(?<=\d) (?=± \d)|(?<=±) (?=\d)|(?<=\d) (?=\(\d+\))|(?<=,) (?=[-+]\d)")
+_NUMBER_PARTS = re.compile(r"(?<=\d) (?=± \d)|(?<=±) (?=\d)|(?<=\d) (?=\(\d+\))|(?<=[\d)]) (?=[†‡]\d)|(?<=,) (?=[-+]\d)")
 _SPECIALS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -27,19 +31,23 @@ _SPECIALS = {
     "φ": r"$\phi$",
     "τ": r"$\tau$",
     "λ": r"$\lambda$",
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What a command prints and writes. Cells are text, ready to show.
+    """A table to print and to write. Cells are text, ready to show.
 
     Args:
-        name: The command's name for it, such as "theorem-error"; also the name of its files.
+        name: The experiment's name, such as "theorem-error"; also the name of its files.
         title: One line.
-        caption: What a reader must know to judge the numbers: evaluator, seeds, hardware, what differs from the paper.
+        caption: What the columns are, and one thing to notice: at most two sentences.
         columns: Headings.
         rows: One list of cells a row, as many as there are columns.
+        notes: What marks in cells and headings mean, and what holds for some cells alone.
+        source: Where the numbers come from: how many results, evaluator, hardware, dates, commits.
     """
 
     name: str
@@ -47,39 +55,60 @@ class Table:
     caption: str
     columns: list[str]
     rows: list[list[str]]
+    notes: list[str] = dataclasses.field(default_factory=list)
+    source: str = ""
 
 
-def markdown(table: Table) -> str:
-    """Heading, pipe table and caption; numbers are aligned to the right.
+def markdown(table: Table, *, level: int = 2, source: bool = True) -> str:
+    """Heading of the given level, pipe table, caption, notes, and unless it is left out the source.
 
     Example:
-        >>> print(markdown(Table("t", "Accuracy", "One seed.", ["method", "cora"], [["dgi", "**82.3**"]])))
+        >>> table = Table("t", "Accuracy", "One seed.", ["method", "cora"], [["dgi", "**82.3** †"]], ["† untrained"], "A GPU")
+        >>> print(markdown(table))
         ## Accuracy
         <BLANKLINE>
         | method | cora |
-        |---|---:|
-        | dgi | **82.3** |
+        |---|---|
+        | dgi | **82.3** † |
         <BLANKLINE>
         One seed.
         <BLANKLINE>
+        - † untrained
+        <BLANKLINE>
+        Source: A GPU
+        <BLANKLINE>
     """
-    # A number keeps its deviation, and how many it is of, on its line.
-    rows = [[_NUMBER_PARTS.sub("\N{NO-BREAK SPACE}", cell) for cell in row] for row in table.rows]
-    rule = "|".join("---:" if right else "---" for right in _numeric(table))
-    lines = [_pipes(table.columns), f"|{rule}|", *map(_pipes, rows)]
-    return "\n".join([f"## {table.title}", "", *lines, "", table.caption, ""])
+    notes = ["\n".join(f"- {note}" for note in table.notes)] if table.notes else []
+    parts = [f"{'#' * level} {table.title}", pipes(table.columns, table.rows), table.caption, *notes]
+    return "\n\n".join(parts + [f"Source: {table.source}"] * (source and bool(table.source))) + "\n"
+
+
+def pipes(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; columns of numbers are aligned to the right.
+
+    Example:
+        >>> print(pipes(["method", "cora"], [["dgi", "**82.3**"]]))
+        | method | cora |
+        |---|---:|
+        | dgi | **82.3** |
+    """
+    # A number keeps its deviation, and how many it is the mean of, on its line.
+    kept = [[_NUMBER_PARTS.sub("\N{NO-BREAK SPACE}", cell) for cell in row] for row in rows]
+    rule = "|".join("---:" if right else "---" for right in _numeric(columns, rows))
+    return "\n".join([_pipes(columns), f"|{rule}|", *map(_pipes, kept)])
 
 
 def latex(table: Table) -> str:
-    r"""A `table` environment with a booktabs `tabular`, caption (title and caption) and its name for label."""
-    alignment = "".join("r" if right else "l" for right in _numeric(table))
+    r"""A `table` environment with a booktabs `tabular`; title, caption, notes and source make its caption."""
+    alignment = "".join("r" if right else "l" for right in _numeric(table.columns, table.rows))
     body = [" & ".join(map(_tex, row)) + r" \\" for row in [table.columns, *table.rows]]
+    said = " ".join([f"{table.title}.", table.caption, *_below(table)])
     return "\n".join(
         [
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
+            rf"  \caption{{{_tex(said)}}}",
             rf"  \label{{{table.name}}}",
             rf"  \begin{{tabular}}{{{alignment}}}",
             r"    \toprule",
@@ -95,7 +124,7 @@ def latex(table: Table) -> str:
 
 
 def text(table: Table, width: int = 100) -> str:
-    """Aligned columns for the terminal; the caption below is wrapped at `width`.
+    """Aligned columns for the terminal; caption, notes and source below are wrapped at `width`.
 
     Example:
         >>> print(text(Table("t", "Accuracy", "One seed.", ["method", "cora"], [["dgi", "**82.3 ± 0.6**"]])))
@@ -109,21 +138,26 @@ def text(table: Table, width: int = 100) -> str:
     """
     lines = [[_BOLD.sub(r"\1", cell) for cell in row] for row in [table.columns, *table.rows]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    right = _numeric(table)
+    right = _numeric(table.columns, table.rows)
 
     def line(cells: Sequence[str]) -> str:
         parts = (cell.rjust(size) if r else cell.ljust(size) for cell, size, r in zip(cells, widths, right, strict=True))
         return "  ".join(parts).rstrip()
 
-    caption = textwrap.fill(_BOLD.sub(r"\1", table.caption), width)
-    return "\n".join([table.title, "", *map(line, lines), "", caption, ""])
+    below = [textwrap.fill(_BOLD.sub(r"\1", part), width) for part in (table.caption, *_below(table))]
+    return "\n".join([table.title, "", *map(line, lines), "", *below, ""])
 
 
-def _numeric(table: Table) -> list[bool]:
+def _below(table: Table) -> list[str]:
+    """Notes and source."""
+    return [*table.notes, *[f"Source: {table.source}"] * bool(table.source)]
+
+
+def _numeric(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
     """Which columns hold nothing but numbers, and so are aligned to the right."""
     return [
         any(column) and all(_NUMBER.fullmatch(_BOLD.sub(r"\1", cell)) for cell in column)
-        for column in ([row[i] for row in table.rows] for i in range(len(table.columns)))
+        for column in ([row[place] for row in rows] for place in range(len(columns)))
     ]
 
 
@@ -133,7 +167,7 @@ def _pipes(cells: Sequence[str]) -> str:
 
 
 def _tex(cell: str) -> str:
-    """Bold first, so that its asterisks are gone; the rest character by character, so that nothing is escaped twice."""
+    """LaTeX of a cell: bold first, then character by character, so that nothing is escaped twice."""
     parts = _BOLD.split(cell)
     escaped = ["".join(_SPECIALS.get(character, character) for character in part) for part in parts]
     return "".join(rf"\textbf{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))

@@ -2,8 +2,8 @@ r"""Theorem 1 in numbers: the error of a linear classifier on the eigen-solution
 
 Let $\lambda_1 \le \lambda_2 \le \dots$ be the eigenvalues of the normalised Laplacian $L = I - D^{-1/2} A D^{-1/2}$, so that
 $1 - \lambda_k$ are those of the normalised adjacency, in decreasing order, and $Z^* = U_d (I - \Lambda_d)^{1/2}$ the best
-factorisation $Z Z^T$ of the latter with d columns: what the spectral contrastive loss of free vectors is minimised by (the
-loss that is trained is another one, InfoNCE on unit vectors of an encoder).
+factorisation $Z Z^T$ of the latter with d columns. It minimises the spectral contrastive loss over free vectors; the loss that
+is trained is another one, InfoNCE on unit vectors of an encoder.
 
 Printed: for the uniform average over nodes there is a B with $\|B\|_F \le 1/(1-\lambda_d)$ and
 
@@ -21,18 +21,16 @@ and $B = (I - \Lambda_d)^{-1/2} U_d^T G$ leaves exactly that part. It needs $\la
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from localgcl.datasets import load, sbm
-from localgcl.experiments.bench.plot import canvas
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.reproduce.canvas import canvas
+from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
 
-Row = dict[str, Any]
 Array = NDArray[np.float64]
 
 DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -59,19 +57,19 @@ def ring(n: int, classes: int) -> Graph:
     return Graph.from_edges(nodes, (nodes + 1) % n, x=np.zeros((n, 1), np.float32), y=y, name="ring").symmetrized()
 
 
-def measure(graphs: Mapping[str, Graph], dims: Sequence[int] = DIMS) -> list[Row]:
+def measure(graphs: Mapping[str, Graph], dims: Sequence[int] = DIMS) -> list[StudyRow]:
     """A row for each graph and d: both forms of the theorem. O(n^3) time and O(n^2) memory a graph, in float64.
 
-    Edges are made undirected, self-loops, unlabelled and isolated nodes are left out (the row says how many), and so are d
-    that are not below the number of nodes, for which there is no lambda_{d+1}. Where d exceeds the number of positive
-    eigenvalues (`within_positive` is false) errors are those of the columns of Z* that are not zero, and no norm is allowed.
+    Edges are made undirected; self-loops and unlabelled and isolated nodes are left out (the row says how many nodes). A d of
+    n or more is left out too, because there is no lambda_{d+1}. Where d exceeds the number of positive eigenvalues
+    (`within_positive` is false), errors are those of the non-zero columns of Z*, and there is no bound on the norm.
     """
     return [row for name, graph in graphs.items() for row in _rows(name, graph, dims)]
 
 
-def _rows(name: str, graph: Graph, dims: Sequence[int]) -> list[Row]:
+def _rows(name: str, graph: Graph, dims: Sequence[int]) -> list[StudyRow]:
     kept = _simple(graph)
-    assert kept.y is not None  # _simple has seen to it
+    assert kept.y is not None  # _simple has checked it
     degree = kept.degree.numpy().astype(np.float64)
     scale = 1 / np.sqrt(degree)
     adjacency = kept.to_scipy().toarray().astype(np.float64) * scale[:, None] * scale
@@ -79,7 +77,7 @@ def _rows(name: str, graph: Graph, dims: Sequence[int]) -> list[Row]:
     values, vectors = values[::-1], vectors[:, ::-1]
     y = np.eye(kept.num_classes)[kept.y.numpy()]
     n, phi = kept.num_nodes, kept.homophily()
-    # By eigenvector, what it explains of the labels: weighted by degree (total 1), and uniformly (total 1).
+    # The share of the labels that each eigenvector explains: weighted by degree, and uniformly. Both add up to 1.
     weighted = vectors.T @ (np.sqrt(degree / degree.sum())[:, None] * y)
     uniform = vectors.T @ y / math.sqrt(n)
     positive = int((values > _ROUNDING).sum())
@@ -173,24 +171,27 @@ COLUMNS = {
 }
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """Every row; "outside" where d exceeds the number of positive eigenvalues, about which the theorem cannot speak."""
+def table(rows: Sequence[StudyRow]) -> Table:
+    """All rows; "outside" where d exceeds the number of positive eigenvalues, so that the theorem does not apply."""
     dropped = ", ".join(dict.fromkeys(f"{row['dropped']} of {row['graph']}" for row in rows if row["dropped"]))
     caption = (
-        "Squared error of the best linear classifier on the eigen-solution Z* of the spectral contrastive loss, against "
-        "(1 - φ)/λ(d+1). Corrected: average weighted by degree, features √(vol/deg) z*, norm at most 1/√(1 - λ(d)). "
-        "Printed: uniform average, features z*, norm at most 1/(1 - λ(d)); its error is shown for any classifier and for the "
-        "best one within that norm. inf: λ(d+1) = 0, the bound says nothing (d is below the number of components). outside: "
-        "Z* has fewer than d columns that are not zero, since the normalised adjacency has no more positive eigenvalues. "
-        f"Isolated and unlabelled nodes are left out ({dropped or 'none'}). Eigenvalues in float64."
+        "Squared error of the best linear classifier on the eigen-solution Z* of the spectral contrastive loss, against the "
+        "bound (1 - φ)/λ(d+1). The corrected form holds wherever it applies; the printed one does not."
     )
+    notes = [
+        "corrected: average weighted by degree, features √(vol/deg) z*, norm at most 1/√(1 - λ(d)).",
+        "printed: uniform average, features z*, norm at most 1/(1 - λ(d)); shown for any classifier and for the best one "
+        "within that norm.",
+        "inf: λ(d+1) = 0, so the bound says nothing (d is below the number of components).",
+        "outside: Z* has fewer than d non-zero columns, because the normalised adjacency has fewer positive eigenvalues.",
+        f"Isolated and unlabelled nodes are left out ({dropped or 'none'}). Eigenvalues are in float64.",
+    ]
     cells = [[_cell(row, name) for name in COLUMNS] for row in rows]
-    return Table(
-        "theorem-error", "Theorem 1: error of a linear classifier and its bound", caption, list(COLUMNS.values()), cells
-    )
+    title = "Theorem 1: error of a linear classifier and its bound"
+    return Table("theorem-error", title, caption, list(COLUMNS.values()), cells, notes)
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: StudyRow, name: str) -> str:
     value = row[name]
     if isinstance(value, bool):
         return ("yes" if value else "no") if row["within_positive"] else "outside"
@@ -199,7 +200,7 @@ def _cell(row: Row, name: str) -> str:
     return str(value)
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
+def plot(rows: Sequence[StudyRow], path: Path) -> None:
     """Error against d, a panel a graph: the bound, the error weighted by degree, and the uniform one it is printed for."""
     names = list(dict.fromkeys(row["graph"] for row in rows))
     columns = min(len(names), 4)
@@ -230,5 +231,5 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
 
-def _points(rows: Sequence[Row], name: str) -> tuple[list[int], list[float]]:
+def _points(rows: Sequence[StudyRow], name: str) -> tuple[list[int], list[float]]:
     return [row["d"] for row in rows], [row[name] for row in rows]

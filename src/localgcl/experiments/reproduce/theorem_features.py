@@ -6,8 +6,8 @@ probability at least $1 - \epsilon$,
 $$|\psi(x)^T\psi(y) - \kappa(x, y)| < \frac{1 - e^{-4/\tau}}{\sqrt{2 D \epsilon}},$$
 
 by Chebyshev's inequality from the variance $(1 - e^{-z^2})^2/(2D)$, $z^2 = \|x-y\|^2/\tau \le 4/\tau$. It speaks of one pair
-of vectors, and of frequencies from $N(0, I/\tau)$; the printed law $N(0, \tau I)$ estimates another kernel. Of ORF and SORF,
-which the paper goes on to use, it says nothing: ORF is unbiased and varies less, SORF is biased.
+of vectors, and of frequencies from $N(0, I/\tau)$; the printed law $N(0, \tau I)$ estimates another kernel. It does not cover
+ORF and SORF, which the paper goes on to use: ORF is unbiased and varies less, SORF is biased.
 """
 
 import math
@@ -21,11 +21,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.experiments.bench.plot import canvas, size_label
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.reproduce.canvas import canvas, size_label
+from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.nn.features import MAPS, FeatureMap
-
-Row = dict[str, Any]
 
 COSINES = (-1.0, -0.5, 0.0, 0.5, 0.9)
 
@@ -40,18 +38,18 @@ def measure(
     epsilon: float = 0.05,
     draws: int = 100,
     seed: int = 0,
-) -> list[Row]:
+) -> list[StudyRow]:
     r"""A row for each map, law, tau, D and pair of vectors. O(draws d D) time for the largest D (SORF: log d for d).
 
-    The printed law is measured with RFF. A draw serves all tau, since its frequencies are those of tau = 1 over $\sqrt\tau$
-    (or times it, under the printed law), and its first D frequencies serve a smaller D.
+    The printed law is measured with RFF. One draw is used for all tau, since its frequencies are those of tau = 1 divided by
+    $\sqrt\tau$ (under the printed law: multiplied), and its first D frequencies for a smaller D.
 
     Args:
         dim: d, of the vectors.
         num_features: D.
         temperatures: tau.
         cosines: x.y of the pairs.
-        maps: Names of `localgcl.nn.features.MAPS`, of those made of sines and cosines.
+        maps: Names of `localgcl.nn.features.MAPS` whose features are sines and cosines.
         epsilon: Of the bound.
         draws: Independent draws of frequencies.
         seed: Of draws and vectors.
@@ -93,11 +91,11 @@ def _angles(maker: FeatureMap, fan: Tensor, draws: int, generator: torch.Generat
 
 def _row(
     name: str, law: str, dim: int, count: int, tau: float, cosine: float, estimates: NDArray[np.float64], epsilon: float
-) -> Row:
+) -> StudyRow:
     kernel = math.exp((cosine - 1) / tau)
     errors = estimates - kernel
     bound = (1 - math.exp(-4 / tau)) / math.sqrt(2 * count * epsilon)
-    # The least value that at most a share epsilon of the draws exceeds: no interpolation between draws.
+    # The smallest value that at most a share epsilon of the draws exceeds, without interpolating between draws.
     quantile = float(np.quantile(np.abs(errors), 1 - epsilon, method="higher"))
     return {
         "map": name,
@@ -119,7 +117,7 @@ def _row(
     }
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[StudyRow]) -> Table:
     """A line for each map, law, tau and D: the worst of the pairs against the bound, and bias and deviation."""
     lines = []
     for group in _groups(rows, ("map", "law", "tau", "D")):
@@ -142,17 +140,24 @@ def table(rows: Sequence[Row]) -> Table:
     columns = ["map", "law", "τ", "D", "quantile of error", "bound", "holds", "rms / formula", "largest bias"]
     pairs = ", ".join(dict.fromkeys(f"{row['cosine']:g}" for row in rows))
     first = rows[0]
+    laws = {"correct": "N(0, I/τ)", "printed": "N(0, τI)"}
+    held = {law: [row["holds"] for row in rows if row["law"] == law] for law in laws}
+    counts = [f"{sum(h)} of {len(h)} cells with frequencies from {laws[law]} (law: {law})" for law, h in held.items() if h]
     caption = (
-        f"Deviation of ψ(x)ᵀψ(y) from the Gaussian kernel for unit vectors in {first['d']} dimensions with cosine {pairs}, "
-        f"over {first['draws']} draws. Quantile: what a share {first['epsilon']:g} of the draws exceeds, for the worst pair; "
-        "the bound is (1 - exp(-4/τ))/√(2Dε). rms / formula: root mean square of the deviation over (1 - exp(-z²))/√(2D), "
-        "least and largest of the pairs. Bias: mean deviation and its standard error, for the pair where it is largest. law: "
-        "frequencies from N(0, I/τ), or as printed from N(0, τI)."
+        f"Error of ψ(x)ᵀψ(y) as an estimate of the Gaussian kernel, over {first['draws']} draws, for unit vectors in "
+        f"{first['d']} dimensions with cosine {pairs}. The bound holds in {' and in '.join(counts)}."
     )
-    return Table("theorem-features", "Theorem 2: error of random features and its bound", caption, columns, lines)
+    notes = [
+        f"quantile: the error that a share {first['epsilon']:g} of the draws exceeds, for the worst pair. bound: "
+        "(1 - exp(-4/τ))/√(2Dε).",
+        "rms / formula: root mean square error divided by (1 - exp(-z²))/√(2D), smallest and largest of the pairs.",
+        "largest bias: mean error and its standard error, for the pair where it is largest.",
+    ]
+    title = "Theorem 2: error of random features and its bound"
+    return Table("theorem-features", title, caption, columns, lines, notes)
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
+def plot(rows: Sequence[StudyRow], path: Path) -> None:
     """The worst pair's quantile: against D at the middle tau, and as a share of the bound against tau at the largest D."""
     taus = sorted({row["tau"] for row in rows})
     tau, largest = taus[len(taus) // 2], max(row["D"] for row in rows)
@@ -179,13 +184,13 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
 
 
-def _quantile(row: Row) -> float:
+def _quantile(row: StudyRow) -> float:
     return float(row["quantile"])
 
 
-def _groups(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
+def _groups(rows: Sequence[StudyRow], names: Sequence[str]) -> list[list[StudyRow]]:
     """Rows that agree in `names`, in the order of their first."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[StudyRow]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
     return list(groups.values())

@@ -1,7 +1,8 @@
 from pathlib import Path
 
+from benchmarks.searches import table
+
 from localgcl.experiments.reproduce.experiments import OURS
-from localgcl.experiments.reproduce.tried import table
 from localgcl.experiments.search import log
 
 

@@ -1,31 +1,35 @@
-"""Pictures of the table: time and memory against N, d and D, with fitted exponents."""
+"""Draws time and memory against N, d and D with fitted exponents, from the table that `localgcl bench` writes.
 
-import contextlib
+python -m benchmarks.bench_plot FOLDER
+"""
+
+import argparse
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from localgcl.experiments.bench.table import Row, hardware, newest
+from benchmarks import BENCH
+from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
+from localgcl.experiments.reproduce.canvas import canvas, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 AXES = ("N", "d", "D")
 QUANTITIES = {"p50_ms": "time in ms (p20 to p80)", "peak_mib": "peak memory in MiB"}
 RULE = (
-    "Exponents are slopes of least-squares lines in log-log axes, through the points that take more than twice as much as "
-    "the smallest size of their series (below that, fixed costs rule); with fewer than three such points there is none."
+    "Exponents in figures are slopes of least-squares lines in log-log axes, through the points that take more than twice as "
+    "much as the smallest size (below that, fixed costs dominate); with fewer than three such points there is none."
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """One provider along one axis, the other sizes fixed."""
+    """The measurements of one provider along one axis, with the other sizes fixed."""
 
     label: str
     x: tuple[float, ...]
@@ -35,7 +39,7 @@ class Series:
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """The slope of log y against log x, sizes in increasing order, by the rule above.
+    """The slope of log y against log x by the rule above; sizes must increase.
 
     Example:
         >>> exponent([1, 2, 4, 8, 16], [7, 7, 20, 80, 320])
@@ -48,10 +52,10 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
     return round(float(slope), 3)
 
 
-def series(rows: Sequence[Row], axis: str, quantity: str) -> list[Series]:
+def series(rows: Sequence[BenchRow], axis: str, quantity: str) -> list[Series]:
     """All series of at least three sizes along `axis`, from rows of one benchmark on one machine."""
     others = [name for name in ("provider", "case", *AXES) if name != axis]
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[BenchRow]] = {}
     for row in rows:
         if row[quantity] and row[axis]:
             groups.setdefault(tuple(row[name] for name in others), []).append(row)
@@ -69,11 +73,11 @@ def series(rows: Sequence[Row], axis: str, quantity: str) -> list[Series]:
 
 
 PROVIDERS = ("ours", "ours-exact", "ours-orf", "ours-rff", "dense-rff", "dense-exact", "checkpointed-exact", "gather", "plain")
-"""In the order of their colours; others share the last one."""
+"""Providers in the order of their colours; all others share the last colour."""
 
 
-def plot(rows: Sequence[Row], folder: Path, suffix: str = "svg") -> dict[tuple[str, str], Path]:
-    """One picture for each benchmark and machine that has something to show; where it went, by (benchmark, machine)."""
+def plot(rows: Sequence[BenchRow], folder: Path, suffix: str = "svg") -> dict[tuple[str, str], Path]:
+    """Draws a figure for each benchmark and machine with at least one series; returns paths by (benchmark, machine)."""
     rows = newest(rows)
     groups = dict.fromkeys((row["benchmark"], hardware(row)) for row in rows)
     written = {}
@@ -90,7 +94,7 @@ def plot(rows: Sequence[Row], folder: Path, suffix: str = "svg") -> dict[tuple[s
 
 
 def picture_name(benchmark: str, machine: str) -> str:
-    """A file name for the pair."""
+    """The file name of a figure, without suffix."""
     return re.sub(r"[^a-z0-9]+", "-", f"{benchmark} {machine}".lower()).strip("-")
 
 
@@ -104,23 +108,6 @@ def _draw(title: str, panels: list[tuple[str, str, list[Series]]], path: Path) -
             _panel(axes, *panel)
 
 
-@contextlib.contextmanager
-def canvas(path: Path, lines: int, columns: int, size: tuple[float, float]) -> Iterator[tuple["Figure", list["Axes"]]]:
-    """Panels of `size` inches to draw on, row by row, written to `path` at the end: SVG or PNG, by its suffix."""
-    plt = _pyplot()
-    # A fixed salt and no date make the same numbers the same file.
-    with plt.rc_context({"svg.hashsalt": "localgcl", "font.size": 9}):
-        width, height = size
-        figure, grid = plt.subplots(
-            lines, columns, figsize=(width * columns, height * lines), squeeze=False, layout="constrained"
-        )
-        try:
-            yield figure, list(grid.flat)
-            figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
-        finally:
-            plt.close(figure)
-
-
 def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     from matplotlib import ticker
 
@@ -128,7 +115,7 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     for line in lines:
         slope = exponent(line.x, line.y)
         label = line.label if slope is None else f"{line.label}: {axis}$^{{{slope:.2f}}}$"
-        # A provider has one colour in all panels; its further series are dashed.
+        # A provider has the same colour in all panels; its second and later series are dashed.
         provider = line.label.split(",")[0]
         seen[provider] = seen.get(provider, -1) + 1
         colour = f"C{PROVIDERS.index(provider) if provider in PROVIDERS else 9}"
@@ -136,7 +123,7 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
         axes.plot(line.x, line.y, marker="o", markersize=3.5, linewidth=1.2, label=label, color=colour, linestyle=style)
         axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel=QUANTITIES[quantity])
-    # Measured sizes are labelled, as many as fit: matplotlib's own labels overlap on axes of less than a decade.
+    # Label measured sizes, as many as fit: matplotlib's own labels overlap on axes of less than a decade.
     sizes = sorted({size for line in lines for size in line.x})
     axes.set_xticks(sizes[:: -(-len(sizes) // 7)], minor=False)
     axes.set_xticks([], minor=True)
@@ -148,20 +135,15 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
     axes.legend(fontsize=7, loc="best")
 
 
-def size_label(value: float) -> str:
-    """1024 as 1,024, but 4,194,304 as 4.19M: short enough for neighbouring powers of two."""
-    for least, unit, name in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
-        if value >= least:
-            return f"{value / unit:.3g}{name}"
-    return f"{value:,.0f}"
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_plot", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where to write, one PNG for each benchmark and machine")
+    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what localgcl bench has measured")
+    options = parser.parse_args(arguments)
+    for path in plot(read(options.table), options.folder, "png").values():
+        print(f"written: {path}")
+    print(RULE)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ImportError("matplotlib is not installed; pip install 'localgcl[viz]'") from error
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
+if __name__ == "__main__":
+    main()

@@ -1,14 +1,17 @@
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from localgcl.experiments.reproduce import experiments
+from localgcl.experiments.reproduce import lines as module
 from localgcl.experiments.reproduce.cells import Cell
-from localgcl.experiments.reproduce.experiments import OURS, Experiment, Line
-from localgcl.experiments.reproduce.layouts import Results, missing, points, tables
-from localgcl.experiments.reproduce.store import Row
+from localgcl.experiments.reproduce.experiments import EXPERIMENTS, OURS
+from localgcl.experiments.reproduce.lines import Experiment, Line
+from localgcl.experiments.reproduce.lookup import best, difference, means, missing, points
+from localgcl.experiments.reproduce.result_tables import tables
+from localgcl.experiments.reproduce.store import ResultRow, Results
 from tests.experiments.reproduce.problems import out_of_memory, row
 
 OUT = "out of memory (16 GiB)"
@@ -17,8 +20,8 @@ OUT = "out of memory (16 GiB)"
 @pytest.fixture(autouse=True)
 def _recipes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything has a recipe, but gca."""
-    monkeypatch.setattr(experiments, "recipe", lambda method, _: None if method == "gca" else {"dim": 8})
-    monkeypatch.setattr(experiments, "arxiv", lambda: "arxiv-structure")
+    monkeypatch.setattr(module, "recipe", lambda method, _: None if method == "gca" else {"dim": 8})
+    monkeypatch.setattr(module, "arxiv", lambda: "arxiv-structure")
 
 
 def at(line: Line, graph: str, seed: int, timed: bool = False) -> Cell:
@@ -27,11 +30,11 @@ def at(line: Line, graph: str, seed: int, timed: bool = False) -> Cell:
     return cell
 
 
-def results(*rows: Row) -> Results:
+def results(*rows: ResultRow) -> Results:
     return {(row["recipe"], int(row["seed"])): row for row in rows}
 
 
-def seeds(line: Line, graph: str, scores: list[Any], timed: bool = False, **changes: Any) -> list[Row]:
+def seeds(line: Line, graph: str, scores: list[Any], timed: bool = False, **changes: Any) -> list[ResultRow]:
     return [row(at(line, graph, seed, timed), score, **changes) for seed, score in enumerate(scores)]
 
 
@@ -50,16 +53,16 @@ def test_ours_stand_beside_printed_numbers_and_the_best_is_bold() -> None:
     known = results(*seeds(OURS, "cora", [80.0, 82.0] * 10), *seeds(DGI, "cora", [79.0, 81.0]), *seeds(DGI, "cs", [90.0]))
     shown = body("t", MAIN, known)["t"]
     assert shown == {
-        "local-gcl": ["**81.00 ± 1.03** [84.5 ± 0.4]", "not run [94.90 ± 0.19]"],
-        "dgi": ["80.00 ± 1.41 (2) [82.3 ± 0.6]", "**90.00 (1)** [92.15 ± 0.63]"],
-        "grace": ["not run [81.9 ± 0.4]", "not run [92.93 ± 0.01]"],
-        "gca": ["no recipe [82.3 ± 0.4]", "no recipe [93.10 ± 0.01]"],
+        "local-gcl": ["20", "**81.00 ± 1.03** [84.5 ± 0.4]", "not run [94.90 ± 0.19]"],
+        "dgi": ["3", "80.00 ± 1.41 (2) [82.3 ± 0.6]", "**90.00 (1)** [92.15 ± 0.63]"],
+        "grace": ["3", "not run [81.9 ± 0.4]", "not run [92.93 ± 0.01]"],
+        "gca": ["3", "no recipe [82.3 ± 0.4]", "no recipe [93.10 ± 0.01]"],
     }
 
 
 def test_seeds_beyond_the_lines_own_do_not_count() -> None:
     known = results(*seeds(DGI, "cora", [80.0, 80.0, 80.0, 99.0]))
-    assert body("t", MAIN, known)["t"]["dgi"][0] == "**80.00 ± 0.00 (3)** [82.3 ± 0.6]"
+    assert body("t", MAIN, known)["t"]["dgi"][1] == "**80.00 ± 0.00** [82.3 ± 0.6]"
 
 
 def test_runs_that_kept_their_initial_weights_are_counted() -> None:
@@ -71,20 +74,20 @@ def test_runs_that_kept_their_initial_weights_are_counted() -> None:
     )
     first = tables("t", MAIN, known)[0]
     shown = {label: cells for label, *cells in first.rows}
-    assert (shown["dgi"][0], shown["grace"][0]) == ("**80.00 ± 0.00 (2) †1** [82.3 ± 0.6]", "70.00 (1) [81.9 ± 0.4]")
-    assert "†n: in n runs patience ended" in first.caption
-    assert "†" not in tables("t", MAIN, results(row(at(DGI, "cora", 1), 80.0, steps=patience + 2)))[0].caption
+    assert (shown["dgi"][1], shown["grace"][1]) == ("**80.00 ± 0.00 (2) †1** [82.3 ± 0.6]", "70.00 (1) [81.9 ± 0.4]")
+    assert first.notes == ["†n: in n runs early stopping kept the initial weights."]
+    assert tables("t", MAIN, results(row(at(DGI, "cora", 1), 80.0, steps=patience + 2)))[0].notes == []
 
 
 def test_out_of_memory_stands_where_a_number_would() -> None:
     known = results(*seeds(OURS, "cora", [80.0, 81.0]), *(out_of_memory(at(GRACE, "cora", seed)) for seed in (0, 1)))
     shown = body("t", MAIN, known)
-    assert shown["t"]["grace"][0] == f"{OUT} [81.9 ± 0.4]"
+    assert shown["t"]["grace"][1] == f"{OUT} [81.9 ± 0.4]"
     assert shown["t-differences"]["grace"] == [OUT, "not run"]
     assert shown["t-memory"]["grace"] == [OUT, "not run"]
     # Where some seeds fitted, these are what is shown.
     known = results(out_of_memory(at(GRACE, "cora", 0)), row(at(GRACE, "cora", 1), 70.0))
-    assert body("t", MAIN, known)["t"]["grace"][0] == "**70.00 (1)** [81.9 ± 0.4]"
+    assert body("t", MAIN, known)["t"]["grace"][1] == "**70.00 (1)** [81.9 ± 0.4]"
 
 
 def test_memory_is_the_largest_of_all_seeds_and_bold_above_the_papers() -> None:
@@ -144,24 +147,21 @@ def test_without_our_row_there_are_no_differences() -> None:
     assert set(body("t", experiment, {})) == {"t", "t-memory"}
 
 
-def test_captions_say_where_numbers_come_from() -> None:
+def test_tables_say_where_numbers_come_from() -> None:
     first = seeds(DGI, "cora", [80.0], hardware="B", commit="aaaaaaaaaa+", date="2031-05-06T01:00:00+00:00", jobs=3)
     second = seeds(GRACE, "cora", [80.0], hardware="A", commit="bbbbbbbbbb")
     (accuracy, *_) = tables("t", MAIN, results(*first, *second))
-    assert accuracy.caption.startswith(
-        "Read me. Test accuracy in %, mean ± standard deviation over seeds (how many, where not 20)"
+    assert accuracy.caption == (
+        "Test accuracy in %: mean ± standard deviation over seeds, in brackets what the paper prints, in bold the highest "
+        "mean. Read me."
     )
-    assert accuracy.caption.endswith(
-        "Evaluator: protocol linear. 2 results; every look at test labels is in the ledger. "
-        "A, B; 2030-01-02 to 2031-05-06; commit aaaaaaa+, bbbbbbb."
-    )
-    costs = dataclasses.replace(MAIN, layout="costs")
-    assert tables("t", costs, results(*first))[0].caption.endswith(
-        "B; 2031-05-06; commit aaaaaaa+. Up to 3 cells ran at once, so times do not compare."
-    )
-    unknown = tables("t", costs, results(*seeds(DGI, "cora", [80.0], commit="")))
-    assert unknown[0].caption.endswith("a GPU; 2030-01-02; commit unknown.")
-    assert tables("t", MAIN, {})[0].caption.endswith("Nothing has been run yet.")
+    assert accuracy.source == "2 results; evaluator linear; A and B; 2030-01-02 to 2031-05-06; commit aaaaaaa+, bbbbbbb."
+    (costs,) = tables("t", dataclasses.replace(MAIN, layout="costs"), results(*first))
+    assert costs.source == "1 result; evaluator linear; B; 2031-05-06; commit aaaaaaa+."
+    assert costs.notes == ["Up to 3 cells ran at a time, so times do not compare."]
+    unknown = tables("t", MAIN, results(*seeds(DGI, "cora", [80.0], commit="")))
+    assert unknown[0].source.endswith("a GPU; 2030-01-02; commit unknown.")
+    assert tables("t", MAIN, {})[0].source == "nothing has been run yet."
 
 
 COSTS = Experiment(
@@ -180,15 +180,15 @@ def test_costs_stand_beside_printed_ones() -> None:
     rows = [row(at(bgrl, "cs", seed, True), 90.0, seconds=9.0 * seed + 1, peak_mib=1024 * (seed + 1)) for seed in range(3)]
     untimed = seeds(COSTS.lines[1], "cs", [99.0])  # another recipe, since it was not timed
     (table,) = tables("t", COSTS, results(*rows, *untimed))
-    assert table.columns == ["method", "cs: accuracy", "cs: time", "cs: GiB"]
+    assert table.columns == ["method", "seeds", "cs: accuracy", "cs: time", "cs: GiB"]
     assert table.rows == [
-        ["bgrl", "90.00 ± 0.00 (3) [92.59 ± 0.17]", "10.00 s [30.4 min]", "3.00 [2.9]"],
-        ["mine", "not run [92.98 ± 0.23]", "[18.2 min]", "[1.8]"],
-        ["gca", "no recipe", "", ""],
+        ["bgrl", "3", "90.00 ± 0.00 [92.59 ± 0.17]", "10.00 s [30.4 min]", "3.00 [2.9]"],
+        ["mine", "3", "not run [92.98 ± 0.23]", "[18.2 min]", "[1.8]"],
+        ["gca", "3", "no recipe", "", ""],
     ]
-    assert "In brackets is what the paper prints, measured on its GPU" in table.caption
+    assert "in brackets what the paper prints, measured on its GPU" in table.caption
     (plain,) = tables("t", dataclasses.replace(COSTS, table=""), results(*rows))
-    assert plain.rows[0] == ["bgrl", "90.00 ± 0.00 (3)", "10.00 s", "3.00"]
+    assert plain.rows[0] == ["bgrl", "3", "90.00 ± 0.00", "10.00 s", "3.00"]
     assert "brackets" not in plain.caption
 
 
@@ -201,17 +201,17 @@ def test_arxiv_shows_validation_and_test_and_warns_of_other_features(monkeypatch
     (table,) = tables("t", experiment, known)
     assert table.title == "arxiv (arxiv-structure)"
     assert table.rows == [
-        ["dgi", "65.00 ± 0.00 (2)", "71.21 ± 0.23", "61.00 ± 1.41 (2)", "70.32 ± 0.25", "12.35 s", "2.00"],
-        ["grace", OUT, "OOM", OUT, "OOM", "", ""],
-        ["gca", "no recipe", "OOM", "no recipe", "OOM", "", ""],
+        ["dgi", "3", "65.00 ± 0.00 (2)", "71.21 ± 0.23", "61.00 ± 1.41 (2)", "70.32 ± 0.25", "12.35 s", "2.00"],
+        ["grace", "3", OUT, "OOM", OUT, "OOM", "", ""],
+        ["gca", "3", "no recipe", "OOM", "no recipe", "OOM", "", ""],
     ]
-    assert table.caption.startswith("Features were made from the edges alone (arxiv-structure)")
-    assert "NOT the published task" in table.caption
-    monkeypatch.setattr(experiments, "arxiv", lambda: "arxiv")
+    assert table.caption.endswith("so this is NOT the published task, and numbers do not compare with printed ones.")
+    assert table.notes == ["Read me."]
+    monkeypatch.setattr(module, "arxiv", lambda: "arxiv")
     (table,) = tables("t", experiment, results(*seeds(DGI, "arxiv", [60.0])))
     assert table.title == "arxiv (arxiv)"
-    assert table.rows[0][1:] == ["70.00 (1)", "71.21 ± 0.23", "60.00 (1)", "70.32 ± 0.25", "1.50 s", "0.50"]
-    assert table.caption.startswith("Read me.")
+    assert table.rows[0][2:] == ["70.00 (1)", "71.21 ± 0.23", "60.00 (1)", "70.32 ± 0.25", "1.50 s", "0.50"]
+    assert table.caption.endswith("Read me.")
 
 
 CURVE = Experiment(
@@ -238,14 +238,14 @@ def test_a_curve_has_a_column_a_value_and_a_row_a_graph_and_method() -> None:
     (table,) = tables("t", CURVE, known)
     assert table.columns == ["method", "graph", "steps = 5", "steps = 10", "steps = 20"]
     assert table.rows == [
-        ["local-gcl", "arxiv-structure", "not run", "60.50 ± 0.71 (2)", ""],
+        ["local-gcl", "arxiv-structure", "not run", "60.50 ± 0.71", ""],
         ["dgi", "arxiv-structure", "", "not run", ""],
         ["gca", "arxiv-structure", "", "", "no recipe"],
         ["local-gcl", "cora", "50.00 (1)", "not run", ""],
         ["dgi", "cora", "", OUT, ""],
         ["gca", "cora", "", "", "no recipe"],
     ]
-    assert table.caption.startswith("Features were made from the edges alone")
+    assert "Features were made from the edges" in table.caption
     assert "for values of steps." in table.caption
     drawn = points(CURVE, known)
     assert [(point["row"], point["value"], point["graph"], point["test"]) for point in drawn] == [
@@ -254,14 +254,14 @@ def test_a_curve_has_a_column_a_value_and_a_row_a_graph_and_method() -> None:
         ("local-gcl", "5", "cora", "50.0"),
     ]
     (plain,) = tables("t", dataclasses.replace(CURVE, graphs=("cora",)), known)
-    assert plain.caption.startswith("Read me.")
+    assert plain.caption.endswith("Read me.")
 
 
 def test_a_timed_curve_shows_times() -> None:
     timed = dataclasses.replace(CURVE, timed=True)
     rows = [row(at(TEN, "cora", seed, True), 60.0 + seed, seconds=seed + 1) for seed in (0, 1)]
     (table,) = tables("t", timed, results(*rows))
-    assert table.rows[3] == ["local-gcl", "cora", "not run", "60.50 ± 0.71 (2); 1.50 s", ""]
+    assert table.rows[3] == ["local-gcl", "cora", "not run", "60.50 ± 0.71; 1.50 s", ""]
     assert "median time of the training loop" in table.caption
 
 
@@ -282,3 +282,57 @@ def test_what_is_missing_is_one_line_a_row() -> None:
         "dgi: not run on arxiv-structure (steps = 10), cora (steps = 10)",
         "gca: no recipe on arxiv-structure (steps = 20), cora (steps = 20)",
     ]
+
+
+def test_only_ranked_rows_are_compared() -> None:
+    longer = dataclasses.replace(OURS, seeds=2, ranked=False)
+    experiment = dataclasses.replace(MAIN, lines=(longer, DGI, GRACE), graphs=("cora",))
+    known = results(*seeds(longer, "cora", [90.0, 90.0]), *seeds(DGI, "cora", [80.0]), *seeds(GRACE, "cora", [81.0]))
+    shown = body("t", experiment, known)["t"]
+    assert [shown[label][1].startswith("**") for label in ("local-gcl", "dgi", "grace")] == [False, False, True]
+    assert "in bold the highest mean of the ranked rows" in tables("t", experiment, known)[0].caption
+    assert means("cora", experiment, known) == {"dgi": 80.0, "grace": 81.0}
+    assert (best("cora", experiment, known), best("cora", experiment, {})) == ("grace", "")
+
+
+def test_a_recipe_that_was_not_the_first_is_marked() -> None:
+    experiment = dataclasses.replace(MAIN, recipes_tried={("dgi", "cora"): 2})
+    known = results(*seeds(DGI, "cora", [80.0]), *seeds(DGI, "cs", [80.0]))
+    (first, *_) = tables("t", experiment, known)
+    assert {label: cells for label, *cells in first.rows}["dgi"][1:] == [
+        "**80.00 (1) ‡2** [82.3 ± 0.6]",
+        "**80.00 (1)** [92.15 ± 0.63]",
+    ]
+    assert first.notes == [
+        "‡n: n recipes were evaluated on test nodes; this is the last one, so the number is slightly optimistic."
+    ]
+
+
+def test_published_results_stand_beside_ours() -> None:
+    lines = (
+        Line("dgi", "dgi", graphs=("cora",), protocol="dgi", published=82.0, seeds=2),
+        Line("dgi", "dgi", graphs=("cs",), protocol="dgi", probe={"repeats": 3}, published=92.0, note="shorter", seeds=2),
+        Line("gca", "gca", graphs=("cs",), protocol="gca", published=92.5, random_splits=True, seeds=2),
+    )
+    experiment = Experiment("Published", "Read me.", lines, ("cora", "cs"), layout="published")
+    (table,) = tables("t", experiment, results(*seeds(lines[0], "cora", [81.0, 82.0]), *seeds(lines[1], "cs", [90.0])))
+    assert table.columns == ["method", "graph", "evaluator", "test accuracy", "seeds", "published", "difference", "note"]
+    assert table.rows == [
+        ["dgi", "cora", "dgi", "81.50 ± 0.71", "2", "82.0", "-0.50", ""],
+        ["dgi", "cs", "dgi repeats=3", "90.00", "1", "92.0", "-2.00 (miss)", "shorter"],
+        ["gca", "cs", "gca", "no recipe", "0", "92.5", "", ""],
+    ]
+    assert missing(experiment, {}) == ["dgi: not run on cora, cs", "gca: no recipe on cs"]
+
+
+def test_differences_of_fewer_than_two_pairs_are_none() -> None:
+    assert difference(seeds(OURS, "cora", [80.0, 81.0]), seeds(DGI, "cora", [80.0])) is None
+    found = difference(seeds(OURS, "cora", [80.0, 82.0]), seeds(DGI, "cora", [79.0, 81.0]))
+    assert found is not None
+    assert (found.n, found.difference) == (2, 1.0)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_captions_have_two_sentences_at_most(name: str) -> None:
+    for table in tables(name, EXPERIMENTS[name], {}):
+        assert len(re.findall(r"[.!?](?= |$)", table.caption)) <= 2, table.caption

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import bench_plot
+from benchmarks.bench_plot import exponent, plot, series
 
-from localgcl.experiments.bench.plot import exponent, plot, series
+from localgcl.experiments.bench.table import measurements
 from tests.experiments.bench.rows import made_up
 
 
@@ -61,3 +63,11 @@ def test_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"pip install 'localgcl\[viz\]'"):
         plot([made_up(float(n), n) for n in (1, 2, 3)], tmp_path)
+
+
+def test_from_a_table_to_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measurements(tmp_path / "bench.csv").append(*(made_up(n / 100, n) for n in (1000, 2000, 4000)))
+    bench_plot.main([str(tmp_path / "pictures"), "--table", str(tmp_path / "bench.csv")])
+    (picture,) = (tmp_path / "pictures").iterdir()
+    assert picture.suffix == ".png"
+    assert capsys.readouterr().out == f"written: {picture}\n{bench_plot.RULE}\n"

@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import pytest
+from benchmarks import fit_costs
+from benchmarks.fit_costs import fit, write
 
 from localgcl.config import read_toml
-from localgcl.experiments.bench.fit import fit, write
 from localgcl.experiments.bench.setups import FORMS
-from localgcl.experiments.bench.table import Row
+from localgcl.experiments.bench.table import BenchRow, measurements
 from localgcl.ops.costs import Coefficients, Form, counts
 from tests.experiments.bench.rows import made_up
 
@@ -13,7 +14,7 @@ TRUE = Coefficients(2e-3, 3e-9, 4e-10, bytes_fixed=1e6, bytes_per_entry=8.0)
 SIZES = [(500, 128, 512), (1000, 256, 1024), (4000, 256, 1024), (2000, 1024, 512), (1000, 64, 4096), (300, 300, 300)]
 
 
-def rows_of(provider: str, form: Form, threads: int = 1, **surroundings: str) -> list[Row]:
+def rows_of(provider: str, form: Form, threads: int = 1, **surroundings: str) -> list[BenchRow]:
     """What a machine that obeys the model would be measured at."""
     rows = []
     for n, d, big_d in SIZES:
@@ -82,3 +83,23 @@ def test_kinds_of_device_are_kept_apart(tmp_path: Path) -> None:
     assert tables["cuda"]["forms"].keys() == {"sorf", "exact"}
     assert tables["cuda"]["hardware"] == "NVIDIA H200"
     assert Coefficients(**tables["cpu"]["forms"]["sorf"]).fixed == pytest.approx(TRUE.fixed, rel=0.01)
+
+
+def test_from_a_table_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measurements(tmp_path / "bench.csv").append(*rows_of("ours", "sorf"))
+    table = ["--table", str(tmp_path / "bench.csv")]
+    fit_costs.main([*table, "--to", str(tmp_path / "costs.toml")])
+    assert read_toml(tmp_path / "costs.toml")["cpu"]["forms"].keys() == {"sorf"}
+    assert capsys.readouterr().out.endswith(f"written: {tmp_path / 'costs.toml'}\n")
+    with pytest.raises(ValueError, match="no form of the negative term has 4 rows"):
+        fit_costs.main([*table, "--to", str(tmp_path / "other.toml"), "--commit", "no such commit"])
+    assert not (tmp_path / "other.toml").exists()
+
+
+def test_without_a_checkout_there_is_no_default_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measurements(tmp_path / "bench.csv").append(*rows_of("ours", "sorf"))
+    assert fit_costs.COSTS.is_file()
+    monkeypatch.setattr(fit_costs, "COSTS", tmp_path / "ops" / "costs.toml")
+    with pytest.raises(FileNotFoundError, match=r"costs\.toml is not there, so this is no source checkout"):
+        fit_costs.main(["--table", str(tmp_path / "bench.csv")])
+    assert not (tmp_path / "ops").exists()

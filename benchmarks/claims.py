@@ -1,0 +1,41 @@
+"""docs/does-it-hold.md: the paper's claims, what was measured (`evidence`), and our verdicts (claims.toml)."""
+
+import re
+from pathlib import Path
+
+from benchmarks.evidence import EVIDENCE, Evidence
+from localgcl.config import read_toml
+from localgcl.experiments.reproduce.table import pipes
+
+CLAIMS = Path(__file__).with_name("claims.toml")
+HOLDS = {"yes": "Holds", "in part": "Holds in part", "no": "Does not hold"}
+_HEAD = """# Does it hold?
+
+The paper's claims one by one, with what we measured and our verdict. `python -m benchmarks.pages` reads the numbers from the
+results when it writes this page; the verdicts are written by hand. Tables and figures: [results](results.md)."""
+
+
+def page(evidence: Evidence) -> str:
+    """The page in Markdown: a list of the claims, then a section for each."""
+    claims = read_toml(CLAIMS)
+    rows = [[f"[{claim['title']}](#{_anchor(claim['title'])})", claim["holds"]] for claim in claims.values()]
+    sections = [
+        f"## {claim['title']}\n\n**The paper:** {claim['said'].strip()}\n\n**Measured:** {EVIDENCE[name](evidence)}\n\n"
+        f"**Verdict:** {claim['verdict'].strip()}"
+        for name, claim in claims.items()
+    ]
+    return "\n\n".join([_HEAD, pipes(["claim", "holds"], rows), *sections]) + "\n"
+
+
+def summary() -> str:
+    """Which claims hold, hold in part, or do not, for the page of results."""
+    titles = {holds: [claim["title"] for claim in read_toml(CLAIMS).values() if claim["holds"] == holds] for holds in HOLDS}
+    lines = [f"- {name}: {'; '.join(titles[holds])}." for holds, name in HOLDS.items()]
+    return "\n".join(
+        ["The paper's claims, each with its evidence on its own page ([does it hold?](does-it-hold.md)):", "", *lines]
+    )
+
+
+def _anchor(title: str) -> str:
+    """As Sphinx makes it from a heading."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")

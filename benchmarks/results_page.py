@@ -1,0 +1,103 @@
+"""docs/results.md: a summary, a heading for each table and figure, and where the numbers come from."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks import claims, searches
+from benchmarks.comparison import listed, long_table, places, sentence
+from localgcl.experiments.reproduce import lookup, plots
+from localgcl.experiments.reproduce.experiments import EXPERIMENTS
+from localgcl.experiments.reproduce.result_tables import tables
+from localgcl.experiments.reproduce.store import Results, Store
+from localgcl.experiments.reproduce.studies import STUDIES, read
+from localgcl.experiments.reproduce.table import Table, markdown
+from localgcl.methods import METHODS
+
+_WHAT = """# Results
+
+## Summary
+
+{methods} self-supervised methods, the untrained encoder and the raw features are compared on seven common graphs, on three
+heterophilous ones, and on the graph of ogbn-arxiv. Embeddings are frozen, and one linear probe scores all of them
+([evaluation](evaluation.md)); no setting was picked on test nodes. Each method has its authors' published settings, else the
+best of a few trials on validation. Local-GCL takes part with the settings that the paper prints (on heterophilous graphs: with
+as few trials as the others); its recipes, searched longer, are shown and not ranked."""
+_LEADERS = """Test accuracy in %, means over seeds. The difference is local-gcl minus the best other on the splits or seeds that
+both share, with a 95% confidence interval; the untrained encoder has the encoder settings of our longer searched recipes."""
+_SPLITS = """Splits are public on Cora, Citeseer and PubMed, ten public ones on Chameleon, Squirrel and Actor, and elsewhere
+drawn with each seed (10/10/80%), the same nodes for all methods. What has not been run says so."""
+_SOURCE = """## Where the numbers come from
+
+`localgcl reproduce NAME` adds results to the folder `results`, and `python -m benchmarks.pages` writes this page from it. A
+result is stored with its settings, seed, hardware, date and commit ([details](reproducing.md)). Recipes and the logs of their
+searches (`results/tuning`) were committed before they were evaluated on test nodes; each evaluation is entered in
+`results/ledger.csv`. The ledger has {evaluations} evaluations of the {recipes} recipes in `results/results.csv`."""
+
+
+def page(store: Store, pictures: Path) -> str:
+    """The page in Markdown; figures are written into the folder `pictures`."""
+    results, studies = store.rows(), read_studies(store.folder)
+    pictures.mkdir(parents=True, exist_ok=True)
+    parts, sources = [], []
+    for name, experiment in EXPERIMENTS.items():
+        if experiment.layout == "published":
+            continue  # has a page of its own
+        drawn = lookup.points(experiment, results)
+        if not drawn:
+            parts.append(f"## {experiment.title}\n\n`localgcl reproduce {name}`: not run yet.")
+            continue
+        (first, *others) = tables(name, experiment, results)
+        parts.append(_shown(first))
+        if plots.curve(drawn, experiment, pictures / f"{name}.svg"):
+            parts.append(f"![{experiment.title}](_static/results/{name}.svg)")
+        parts += [_shown(table, level=3) for table in others]
+        sources.append(_made(name, first))
+    below = searches.table(results, store.folder / "tuning")
+    parts += [] if below is None else [_shown(below)]
+    for name, study in STUDIES.items():
+        if name not in studies:
+            parts.append(f"## {study.title}\n\n`localgcl reproduce {name}`: not run yet.")
+            continue
+        table = study.show(studies[name])
+        parts.append(_shown(table))
+        if study.plot is not None:
+            study.plot(studies[name]["rows"], pictures / f"{name}.svg")
+            parts.append(f"![{study.title}](_static/results/{name}.svg)")
+        sources.append(_made(name, table))
+    recipes = {row["recipe"] for row in results.values()}
+    end = _SOURCE.format(evaluations=store.evaluations(recipes), recipes=len(recipes))
+    return "\n\n".join([*_summary(results), *parts, end, "\n".join(sources)]) + "\n"
+
+
+def read_studies(folder: Path) -> dict[str, Any]:
+    """What each study has measured, by name; those that were never run are left out."""
+    paths = {name: folder / f"{name}.json" for name in STUDIES}
+    return {name: read(path) for name, path in paths.items() if path.exists()}
+
+
+def _summary(results: Results) -> list[str]:
+    said = [_WHAT.format(methods=sum(kind.trained for kind in METHODS.values()))]
+    if standing := places("table-main", results):
+        said += [f"{sentence(standing)} {_heterophily(results)}".strip(), long_table(results), _LEADERS]
+    return [*said, claims.summary(), _SPLITS]
+
+
+def _heterophily(results: Results) -> str:
+    """What the heterophilous graphs show, in words made from the numbers."""
+    standing = places("table-heterophily", results)
+    behind = [place.name for place in standing if not place.leads]
+    floor = [place.name for place in standing if place.untrained is not None and place.untrained > max(place.ours, place.best)]
+    said = []
+    if behind:
+        said.append(f"With equal budgets it is behind the best other method on {listed(behind)}")
+    if floor:
+        said.append(f"an untrained encoder with searched settings is above all of them on {listed(floor)}")
+    return "; ".join(said) + "." if said else ""
+
+
+def _shown(table: Table, level: int = 2) -> str:
+    return markdown(table, level=level, source=False).rstrip()
+
+
+def _made(name: str, table: Table) -> str:
+    return f"- {table.title} (`localgcl reproduce {name}`): {table.source}"

@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+from benchmarks import claims
+from benchmarks.evidence import AUGMENTING, EVIDENCE, Evidence
+
+from localgcl.config import read_toml
+from localgcl.experiments.reproduce import lines
+from localgcl.experiments.reproduce.experiments import EXPERIMENTS
+from localgcl.experiments.reproduce.store import Store
+from tests.benchmarks.stored import fill
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Evidence:
+    return Evidence(fill(Store(tmp_path)).rows(), {})
+
+
+def test_every_claim_has_evidence_and_all_evidence_a_claim() -> None:
+    written = read_toml(claims.CLAIMS)
+    assert list(written) == list(EVIDENCE)
+    for claim in written.values():
+        assert set(claim) == {"title", "said", "holds", "verdict"}
+        assert claim["holds"] in claims.HOLDS
+        assert all(claim[part].strip().endswith(".") for part in ("said", "verdict"))
+        starts = ("does not hold", "not ") if claim["holds"] == "no" else ("holds",)
+        assert claim["verdict"].strip().startswith(starts), claim["title"]
+
+
+def test_augmenting_methods_come_from_the_registry() -> None:
+    assert set(AUGMENTING) == {"dgi", "mvgrl", "grace", "gca", "bgrl", "cca-ssg"}
+
+
+def test_evidence_is_read_from_results(evidence: Evidence) -> None:
+    assert "| cora | 81.50 | 81.00 cca-ssg |" in EVIDENCE["augmentation-free"](evidence)
+    assert "| photo | not run | not run |" in EVIDENCE["augmentation-free"](evidence)
+    assert "*local-gcl, printed settings* has the highest mean on 2 of 3 graphs (cora, cs)" in EVIDENCE["six-of-seven"](
+        evidence
+    )
+    assert "| actor | not run | 29.00 | 32.00 mvgrl | 34.50 |" in EVIDENCE["heterophily"](evidence)
+
+
+def test_evidence_is_read_from_studies() -> None:
+    shared = {"claim": "homophily", "setting": "0.9", "encoder": "gcn"}
+    rows = [{**shared, "method": "local-gcl", "accuracy": accuracy} for accuracy in (90.0, 91.0)]
+    assert "| 0.9 | 90.5 |" in EVIDENCE["homophily"](Evidence({}, {"block-models": rows}))
+
+
+def test_time_to_the_number_of_steps_that_is_best_on_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "arxiv", lambda: "arxiv-structure")
+    found = EXPERIMENTS["figure-scale"]
+    (graph,) = found.columns()
+    results = {}
+    for label, steps, validation, test, seconds in [
+        ("local-gcl", 5, 50, 51, 1),
+        ("local-gcl", 10, 52, 50, 2),
+        ("bgrl", 50, 45, 46, 8),
+        ("bgrl", 100, 44, 47, 16),
+    ]:
+        line = next(line for line in found.lines if (line.label, line.value) == (label, steps))
+        cell = line.cell(graph, 0, timed=True)
+        assert cell is not None
+        results[cell.key] = {"outcome": "ok", "test": f"{test}", "validation": f"{validation}", "seconds": f"{seconds}"}
+    text = EVIDENCE["time"](Evidence(results, {}))
+    assert "| local-gcl | 50.00 | 10 (most) | 2.0 s |" in text
+    assert "| cca-ssg | not run |  |  |" in text
+    assert "| bgrl | 46.00 | 50 | 8.0 s |" in text
+    assert " local-gcl takes 0.25 times as long as bgrl to its own best, and 0.12 times as long to bgrl's validation" in text
+
+
+def test_memory_is_compared_with_what_the_paper_says() -> None:
+    shared = {"graph": "physics", "cap_gib": 16.0}
+    rows = [
+        {**shared, "method": "grace", "form": "ours", "out_of_memory": False, "peak_mib": 1024},
+        {**shared, "method": "grace", "form": "as released", "out_of_memory": True, "peak_mib": 9000},
+        {**shared, "method": "gmi", "form": "as released", "out_of_memory": False, "peak_mib": 9000},
+        {**shared, "method": "mvgrl", "form": "as released", "out_of_memory": True, "peak_mib": 9000},
+    ]
+    text = EVIDENCE["memory"](Evidence({}, {"table-memory": rows}))
+    assert "prints as OOM and that we tried as released: grace on physics, gmi on physics." in text
+    assert "Out of memory at 16 GiB were grace on physics, mvgrl on physics." in text
+    assert text.endswith("need at most 1.0 GiB.")
+
+
+def test_evidence_of_nothing_is_no_number() -> None:
+    nothing = Evidence({}, {})
+    for name, text in EVIDENCE.items():
+        assert text(nothing), name
+    assert "| cora | not run | not run |" in EVIDENCE["augmentation-free"](nothing)
+    assert EVIDENCE["homophily"](nothing) == "Not run yet."
+
+
+def test_the_page_lists_the_claims_and_then_tells_of_each(evidence: Evidence) -> None:
+    page = claims.page(evidence)
+    assert "| [D matters little](#d-matters-little) | yes |" in page
+    assert page.count("**Verdict:**") == page.count("**Measured:**") == len(EVIDENCE)
+    summary = claims.summary()
+    assert "- Does not hold: Best on six of seven graphs; " in summary
+    assert all(claim["title"] in summary for claim in read_toml(claims.CLAIMS).values())

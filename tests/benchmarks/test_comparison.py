@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+from benchmarks.comparison import listed, long_table, places, sentence, short_table
+
+from localgcl.experiments.reproduce.store import Results, Store
+from tests.benchmarks.stored import fill
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return fill(Store(tmp_path)).rows()
+
+
+def test_local_gcl_beside_the_best_other_of_equal_budget(results: Results) -> None:
+    cora, pubmed, cs = places("table-main", results)
+    assert (cora.graph, cora.ours, cora.other, cora.best, cora.untrained) == ("cora", 81.5, "cca-ssg", 81.0, None)
+    assert (cora.leads, cora.clear) == (True, False)  # differences of -1 and +2
+    assert cora.gap is not None
+    assert (cora.gap.n, cora.gap.difference) == (2, 0.5)
+    assert (pubmed.other, pubmed.leads) == ("gca", False)
+    # Neither the longer searched row nor the untrained encoder is the best other.
+    assert (cs.other, cs.best, cs.untrained, cs.clear) == ("mvgrl", 94.25, 90.5, True)
+    (actor,) = places("table-heterophily", results)
+    assert (actor.ours, actor.other, actor.untrained, actor.gap) == (29.0, "mvgrl", 34.5, None)
+
+
+def test_the_readmes_table_and_sentence(results: Results) -> None:
+    hyphen = "\N{NON-BREAKING HYPHEN}"
+    assert short_table(results).splitlines() == [
+        "| graph | ours | best other | untrained |",
+        "|---|---:|---|---:|",
+        f"| Cora | 81.5 | 81.0 cca{hyphen}ssg |  |",
+        "| PubMed | 80.2 | 81.2 gca |  |",
+        "| CS | 95.2 | 94.2 mvgrl | 90.5 |",
+        "",
+        "Local-GCL has the highest mean on 2 of 3 graphs, clearly on CS and within noise on the others; gca leads on PubMed.",
+    ]
+    assert short_table({}) == "Not run yet."
+    assert "| Actor | 29.00 | 32.00 mvgrl | one pair | 34.50 |" in long_table(results)
+    assert "| Cora | 81.50 | 81.00 cca-ssg | +0.50 [" in long_table(results)
+
+
+def test_a_lead_within_noise_is_not_called_clear(results: Results) -> None:
+    cora, pubmed, cs = places("table-main", results)
+    assert sentence([cora]) == "Local-GCL has the highest mean on 1 of 1 graphs, nowhere beyond noise."
+    assert sentence([cs]) == "Local-GCL has the highest mean on 1 of 1 graphs, clearly on CS."
+    assert sentence([pubmed]) == "Local-GCL has the highest mean on 0 of 1 graphs; gca leads on PubMed."
+    assert listed(["a", "b", "c"]) == "a, b and c"
