@@ -18,8 +18,8 @@ class Entry:
         features: Number of feature columns.
         classes: Number of classes.
         homophily: Edge homophily as the paper prints it; None where the paper does not use the graph.
-        splits: "public", "geom-gcn" or "ogb" where splits come with the graph; "random" where you draw them yourself
-            (`random_splits`).
+        splits: "public", "geom-gcn", "heterophilous" or "ogb" where splits come with the graph; "random" where you draw
+            them yourself (`random_splits`).
     """
 
     name: str
@@ -48,6 +48,8 @@ CATALOGUE: dict[str, Entry] = {
         Entry("chameleon", "Wikipedia links", 2_277, 36_101, 2_325, 5, 0.235, "geom-gcn"),
         Entry("squirrel", "Wikipedia links", 5_201, 217_073, 2_089, 5, 0.224, "geom-gcn"),
         Entry("actor", "co-occurrence", 7_600, 30_019, 932, 5, 0.219, "geom-gcn"),
+        Entry("chameleon-filtered", "Wikipedia links", 890, 17_708, 2_325, 5, None, "heterophilous"),
+        Entry("squirrel-filtered", "Wikipedia links", 2_223, 93_996, 2_089, 5, None, "heterophilous"),
         Entry("arxiv", "citations", 169_343, 1_166_243, 128, 40, 0.655, "ogb"),
         Entry("arxiv-structure", "citations", 169_343, 1_166_243, 128, 40, None, "ogb"),
         Entry("digits", "nearest images", 1_797, 17_454, 64, 10, None, "random"),

@@ -7,7 +7,14 @@ One assignment adds a data set of your own to `load` and to the command line, wi
 With raw files, give their checksums too: `RawFile("Mine/edges.csv", url, checksums=("sha256:...",))`.
 """
 
-from localgcl.datasets.readers import Reader, geom_gcn, gnn_benchmark, images, ogb, planetoid
+from localgcl.datasets.readers import Reader, geom_gcn, gnn_benchmark, heterophilous, images, ogb, planetoid
 
-READERS: dict[str, Reader] = planetoid.GRAPHS | gnn_benchmark.GRAPHS | geom_gcn.GRAPHS | ogb.GRAPHS | images.GRAPHS
+READERS: dict[str, Reader] = {
+    **planetoid.GRAPHS,
+    **gnn_benchmark.GRAPHS,
+    **geom_gcn.GRAPHS,
+    **heterophilous.GRAPHS,
+    **ogb.GRAPHS,
+    **images.GRAPHS,
+}
 """The reader of each data set, by the name that `load` takes."""

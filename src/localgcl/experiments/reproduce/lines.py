@@ -51,7 +51,11 @@ class Line:
     note: str = ""
 
     def settings(self, graph: str) -> dict[str, Any] | None:
-        """All settings on this graph; None where nobody has published or picked any."""
+        """All settings on this graph; None where nobody has published or picked any.
+
+        A graph without its duplicated nodes has the settings of the whole graph: nothing was searched on it.
+        """
+        graph = graph.removesuffix("-filtered")
         if self.method in ("random-init", "raw-features"):
             parent = recipe("local-gcl", graph)
             if parent is None:
