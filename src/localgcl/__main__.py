@@ -1,4 +1,4 @@
-"""`python -m localgcl` is `localgcl`."""
+"""`python -m localgcl` runs the command line, as `localgcl` does."""
 
 import sys
 

@@ -141,7 +141,9 @@ def test_a_temporary_file_left_behind_is_ignored(trained: Training, tmp_path: Pa
 def test_a_write_that_fails_keeps_the_older_one(trained: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = trained.save(tmp_path, Progress(step=2))
 
-    def full(*_: object) -> None:
+    def full(file: Path, content: bytes) -> None:
+        with file.open("wb") as opened:
+            opened.write(content[:100])
         raise OSError("No space left on device")
 
     trained.step()

@@ -1,12 +1,12 @@
-"""CPU or GPU, by name."""
-
-import os
+"""CPU or GPU: which one a name means and how much memory it has."""
 
 import torch
 
+from localgcl.system.limits import available_memory
+
 
 def choose_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is a GPU where there is one."""
+    """The device called `name`; "auto" is the GPU if there is one, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -21,17 +21,18 @@ def choose_device(name: str) -> torch.device:
 
 
 def device_memory(device: torch.device | str) -> int:
-    """Bytes of memory that a device has in all: the card's, or the machine's."""
+    """Bytes of memory of a GPU; for the CPU those of the machine, or of this process's container where it may use less."""
     device = torch.device(device)
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
-    if not hasattr(os, "sysconf"):
+    memory = available_memory()
+    if memory is None:
         raise ValueError("the machine's memory cannot be read on this system; choose the mode (faithful or scalable) yourself")
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return memory
 
 
 def in_bytes(number: int) -> str:
-    """A number of bytes for reading: 1536 is '1.5 KiB'."""
+    """A number of bytes with its unit: 1536 is '1.5 KiB'."""
     size, unit = float(number), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":

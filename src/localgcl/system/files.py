@@ -18,7 +18,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary.touch(exist_ok=False)  # not mkstemp, whose files are private: a file's mode follows the user's umask
     try:
         yield temporary
-        with temporary.open("rb") as file:
+        with temporary.open("r+b") as file:  # Windows flushes only files that are open for writing
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:

@@ -1,9 +1,9 @@
-"""Sets up the CPU's vector mathematics on one thread, before several use it. Importing this module does it.
+"""Sets up the CPU's vector functions on one thread. Importing this module does it.
 
-torch computes exp, log, sin... through MKL, whose vector functions choose their code for this processor at the first call,
-and not safely for threads: when that first call is a parallel one, it happens now and then, in a fresh process with several
-threads, that one thread's part comes back with less than single precision, once. In training that is the first step's loss,
-and every bit that follows from it. A call on a single number stays on one thread and leaves everything set up.
+torch computes exp, log, sin... through MKL. At the first call, MKL's vector functions choose their code for this processor, and
+that choice is not thread-safe: if the first call runs on several threads, one thread's part of the result sometimes has less
+than single precision. In training that changes the loss of the first step, and with it every later bit. A first call with
+a single number runs on one thread and sets everything up.
 """
 
 import torch

@@ -5,24 +5,23 @@ $q_i = \psi_i^T S$ and $S = \sum_k \psi_k$. Each $\psi_i$ occurs in its own q an
 
 $$\frac{\partial}{\partial\psi_i} \sum_j \log q_j = \frac{S}{q_i} + g, \qquad g = \sum_j \frac{\psi_j}{q_j}.$$
 
-No $q_i$ is known before S is complete, and no gradient before g is: three passes, `feature_sum` (S), `balance` (q and g, the
-angles of a few nodes kept in between) and `pullback` (the gradient). Each computes the angles anew, which is cheaper than
-to write them to memory and to read them back.
+No $q_i$ is known before S is complete, and no gradient before g is. Hence three passes: `feature_sum` (S), `balance` (q and g,
+which keeps the angles of 16 nodes in between) and `pullback` (the gradient). Each pass computes the angles again, because
+writing them to memory and reading them back takes longer.
 
 **The transform.** A block of W^T is $c H S_2 H S_1 H S_0$, with H the Hadamard matrix of $\pm 1$, size $p = 2^k$, the $S_i$
-diagonal matrices of signs and $c = \mathrm{scale} \cdot p^{-3/2}$, the only multiplication by anything but a sign; it is put
-off to the cosine. The gradient needs the transpose, $c S_0 H S_1 H S_2 H$: the same steps backwards.
+diagonal matrices of signs and $c = \mathrm{scale} \cdot p^{-3/2}$. The cosine multiplies by c; the transform only adds and
+subtracts. The gradient needs the transpose, $c S_0 H S_1 H S_2 H$: the same steps backwards.
 
-H is a Kronecker product $H_a \otimes H_b$ (of three, beyond p = 1024) and its factors commute. Each is one sweep over the rows,
-in butterflies of 32 rows that stay in registers. Run the factors as a b, then b a, then a b: of the two sweeps on either side
-of a sign matrix, both work on the same rows, so $H_b S_1 H_b$ is a single sweep, as is $H_a S_2 H_a$. Four sweeps do three
-transforms: $H_a S_0$; $H_b S_1 H_b$; $H_a S_2 H_a$; $H_b$.
+H is a Kronecker product of matrices of size 8, and one of size 2 or 4 where p asks for it. Each factor is one sweep over the
+rows, in butterflies that stay in registers. The signs are multiplied in by the first sweep of each H.
 
-**The layout.** 16 nodes at a time, one in each lane (`kernels`): p rows of 64 bytes, in the second-level cache.
+**The layout.** 16 nodes at a time, one in each lane (`kernels`): p rows of 64 bytes, which stay in the first-level cache up to
+p = 256 and in the second-level cache beyond.
 
-**Threads.** Nodes are split in at most 64 groups, by n and D alone. Each has sums of its own, added in order at the end: the
-result is the same to the bit with any number of threads. Kernels let go of Python's lock, so ordinary threads will do; they
-live for one call, which leaves nothing behind to be forked or to clash with torch's own.
+**Threads.** n and D alone decide how nodes are split into groups, at most 64. Each group has its own sums, which are added in
+order at the end: the result is the same to the bit with any number of threads. Kernels release Python's lock, so ordinary
+threads run them at once. The threads live for one call: nothing is left that a fork could break or that competes with torch.
 
 Time O(n D log p), memory O(D) a group and O(p + D) lines of 64 bytes a thread.
 """
@@ -38,13 +37,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.ops.cpu import kernels
-from localgcl.ops.cpu.kernels import ADDED, DOUBLE, MOST_BITS, PLAIN, SIGNED
-from localgcl.ops.cpu.lanes import LANES
+from localgcl.ops.cpu.kernels import LANES
 
 Numbers = NDArray[np.float32]
 
 _MOST_GROUPS = 64
-_LEAST_WORK = 2**20  # Angles in a group: a few milliseconds, against which starting a thread is nothing.
+_LEAST_WORK = 2**20  # Angles in a group: they take milliseconds, starting a thread takes 0.1 ms.
 
 
 def feature_sum(
@@ -59,9 +57,8 @@ def feature_sum(
     each_weight, partial = _array("weights", weights, job.n), job.partial_sums()
 
     def run(group: int, first: int, last: int) -> None:
-        scratch = _lines(job.size), _lines(job.span), _lines(1)
-        sums = partial[group]
-        kernels.feature_sum(job.z, each_weight, job.signs, job.forward, job.factor, sums, first, last, *scratch)
+        scratch = _lines(job.size, job.size, 1)
+        kernels.feature_sum(job.z, each_weight, job.signs, job.factor, partial[group], first, last, *scratch)
 
     job.each_group(run)
     return job.total(partial)
@@ -76,20 +73,20 @@ def balance(
     floor: float | Float32[Tensor, ""],
     living: Float32[Tensor, " n"],
 ) -> tuple[Float32[Tensor, " n"], Float32[Tensor, " n"], Float32[Tensor, "2 D"]]:
-    r"""What each node has of `total`, the inverses, and the features balanced by them.
+    r"""The $q_i$, their inverses, and the sum of features weighted by the inverses.
 
     $q_i = \frac1D \sum_f \cos\theta_{if}\,T_{0f} + \sin\theta_{if}\,T_{1f}$; the inverse is $1/q_i$ for living nodes (1 in
-    `living`, not 0) with $q_i \ge$ floor and 0 for all others; and $\sum_i [\cos\theta_i; \sin\theta_i] / q_i$ with it.
+    `living`, not 0) with $q_i \ge$ floor and 0 for all others; the sum is $\sum_i [\cos\theta_i; \sin\theta_i] / q_i$ over the
+    former.
     """
     job = _Pass(z, signs, scale, num_features)
-    alive, padded, partial = _array("living", living, job.n), job.padded("total", total), job.partial_sums()
-    q, inverse = torch.empty(job.n), torch.empty(job.n)
+    alive, summed, partial = _array("living", living, job.n), job.pair("total", total), job.partial_sums()
+    q, inverse, least = torch.empty(job.n), torch.empty(job.n), np.float32(float(floor))
 
     def run(group: int, first: int, last: int) -> None:
-        scratch = _lines(job.size), _lines(job.all_rows), _lines(2)
-        constants = job.factor, np.float32(num_features), np.float32(float(floor))
+        scratch = _lines(job.size, job.signs[0].size, 1)
         results = q.numpy(), inverse.numpy(), partial[group]
-        kernels.balance(job.z, padded, job.signs, job.forward, *constants, alive, *results, first, last, *scratch)
+        kernels.balance(job.z, summed, job.signs, job.factor, least, alive, *results, first, last, *scratch)
 
     job.each_group(run)
     return q, inverse, job.total(partial)
@@ -107,12 +104,12 @@ def pullback(
 ) -> Float32[Tensor, "n d"]:
     r"""The gradient by z of $\sum_{if} \cos\theta_{if}(a_i u_{0f} + b_i v_{0f}) + \sin\theta_{if}(a_i u_{1f} + b_i v_{1f})$."""
     job = _Pass(z, signs, scale, num_features)
-    of_u, of_v = (_array("a", a, job.n), job.padded("u", u)), (_array("b", b, job.n), job.padded("v", v))
+    of_u, of_v = (_array("a", a, job.n), job.pair("u", u)), (_array("b", b, job.n), job.pair("v", v))
     out = torch.empty(job.z.shape)
 
     def run(_group: int, first: int, last: int) -> None:
-        scratch = _lines(job.size), _lines(job.span), _lines(job.size), _lines(2)
-        how = job.signs, job.forward, job.backward, job.factor, job.slope
+        scratch = _lines(job.size, job.size, job.size, 1, 1)
+        how = job.signs, job.factor, job.slope, LANES
         kernels.pullback(job.z, *of_u, *of_v, *how, out.numpy(), first, last, *scratch)
 
     job.each_group(run)
@@ -120,7 +117,7 @@ def pullback(
 
 
 class _Pass:
-    """What the three passes share: the transform, its constants, and how nodes are dealt out."""
+    """What the three passes share: the transform's constants and the groups of nodes."""
 
     def __init__(self, z: Tensor, signs: Tensor, scale: float, num_features: int) -> None:
         self.n, d = z.shape
@@ -129,13 +126,9 @@ class _Pass:
         self.z, self.signs = _array("z", z, self.n, d), _array("signs", signs, 3, blocks, self.size)
         slope = scale * self.size**-1.5
         self.slope, self.factor = np.float32(slope), np.float32(slope / math.pi)  # radians and half-turns
-        self.forward, self.backward = _plans(self.size.bit_length() - 1)
-        # Features are taken in tiles of 16 rows and transforms in blocks of p: what is beyond D is computed and dropped.
-        self.rows = -(-num_features // LANES) * LANES
-        self.all_rows, self.span = max(self.rows, blocks * self.size), max(self.size, 2**MOST_BITS)
 
         chunks = -(-self.n // LANES)
-        count = max(1, min(_MOST_GROUPS, chunks, self.n * self.rows // _LEAST_WORK))
+        count = max(1, min(_MOST_GROUPS, chunks, self.n * num_features // _LEAST_WORK))
         edges = [*(LANES * (chunks * group // count) for group in range(count)), self.n]
         self.groups = [(group, edges[group], edges[group + 1]) for group in range(count)]
 
@@ -149,19 +142,18 @@ class _Pass:
                 list(pool.map(lambda group: run(*group), self.groups))
 
     def partial_sums(self) -> Numbers:
-        return np.zeros((len(self.groups), 2, self.rows), np.float32)
+        return np.zeros((len(self.groups), 2, self.num_features), np.float32)
 
     def total(self, partial: Numbers) -> Tensor:
-        # In NumPy, which adds in one order; torch's depends on the number of threads.
-        return torch.from_numpy(partial.sum(0, dtype=np.float64)[:, : self.num_features].astype(np.float32))
+        # NumPy adds in one order; torch's order depends on the number of threads.
+        return torch.from_numpy(partial.sum(0, dtype=np.float64).astype(np.float32))
 
-    def padded(self, name: str, pair: Tensor) -> Numbers:
-        known = _array(name, pair, 2, self.num_features)
-        return np.pad(known, ((0, 0), (0, self.rows - self.num_features)))
+    def pair(self, name: str, pair: Tensor) -> Numbers:
+        return _array(name, pair, 2, self.num_features)
 
 
 def _array(name: str, tensor: Tensor, *shape: int) -> Numbers:
-    """The tensor's own memory. Kernels do not check where they read, so this does."""
+    """The tensor's memory as an array. Kernels do not check bounds, so this checks shapes."""
     if tensor.dtype != torch.float32 or tensor.device.type != "cpu" or tensor.shape != shape:
         raise ValueError(
             f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)} on {tensor.device}; it must be torch.float32 of shape "
@@ -171,24 +163,6 @@ def _array(name: str, tensor: Tensor, *shape: int) -> Numbers:
     return array
 
 
-def _lines(rows: int) -> Numbers:
-    """Scratch: zeros, since padding is never written. Torch starts it at a multiple of 64 bytes, NumPy need not."""
-    array: Numbers = torch.zeros(rows + (rows >> MOST_BITS) + 1, LANES).numpy()
-    return array
-
-
-def _plans(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sweeps (form, bits of the butterfly, stride, which signs) of the transform and of its transpose."""
-    levels = max(1, -(-bits // MOST_BITS))
-    strides = [1 << MOST_BITS * level for level in reversed(range(levels))]
-    first, *others = [(bits - MOST_BITS * (levels - 1), strides[0]), *((MOST_BITS, stride) for stride in strides[1:])]
-    if not others:
-        forward = [(SIGNED, *first, which) for which in range(3)]
-        backward = [(DOUBLE, *first, 2), (SIGNED, *first, 1), (ADDED, 0, 1, 0)]
-    else:
-        *middle, last = others
-        down, final = [(PLAIN, *factor, 0) for factor in middle], (PLAIN, *last, 0)
-        up = down[::-1]
-        forward = [(SIGNED, *first, 0), *down, (DOUBLE, *last, 1), *up, (DOUBLE, *first, 2), *down, final]
-        backward = [final, *up, (DOUBLE, *first, 2), *down, (DOUBLE, *last, 1), *up, (ADDED, *first, 0)]
-    return np.array(forward, np.int64), np.array(backward, np.int64)
+def _lines(*rows: int) -> list[Numbers]:
+    """Scratch arrays of zeros with these numbers of rows. Torch aligns them to cache lines; NumPy need not."""
+    return [torch.zeros(LANES * count).numpy() for count in rows]

@@ -1,0 +1,117 @@
+"""Limits of containers, read from made-up control group files."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from localgcl.system import devices, limits
+from localgcl.system.devices import device_memory
+from localgcl.system.limits import available_cores, available_memory
+
+MANY = 64
+HUGE = 2**50
+
+
+@pytest.fixture(autouse=True)
+def large_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "allowed_cores", lambda: MANY)
+    monkeypatch.setattr(limits, "_installed_memory", lambda: HUGE)
+
+
+def write(root: Path, path: str, content: str) -> None:
+    (root / "sys/fs/cgroup" / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / "sys/fs/cgroup" / path).write_text(content)
+
+
+def cgroup(root: Path, text: str) -> None:
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "cores"),
+    [
+        ("max 100000\n", MANY),
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("10000 100000\n", 1),
+        ("6400000000 100000\n", MANY),
+        ("", MANY),
+        ("nonsense", MANY),
+        ("100000 0\n", MANY),
+    ],
+)
+def test_quota_of_version_2(tmp_path: Path, content: str, cores: int) -> None:
+    cgroup(tmp_path, "0::/\n")
+    write(tmp_path, "cpu.max", content)
+    assert available_cores(tmp_path) == cores
+
+
+@pytest.mark.parametrize("folder", ["cpu", "cpu,cpuacct"])
+@pytest.mark.parametrize(("quota", "cores"), [("-1", MANY), ("300000", 3), ("50000", 1)])
+def test_quota_of_version_1(tmp_path: Path, folder: str, quota: str, cores: int) -> None:
+    cgroup(tmp_path, "5:cpu,cpuacct:/docker/1234\n4:memory:/docker/1234\n")
+    # As containers without a namespace of their own see it: the path is the host's, the folder is theirs.
+    write(tmp_path, f"{folder}/cpu.cfs_quota_us", f"{quota}\n")
+    write(tmp_path, f"{folder}/cpu.cfs_period_us", "100000\n")
+    assert available_cores(tmp_path) == cores
+
+
+def test_the_lowest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
+    cgroup(tmp_path, "0::/pod/container\n")
+    write(tmp_path, "cpu.max", "max 100000")
+    write(tmp_path, "pod/cpu.max", "400000 100000")
+    write(tmp_path, "pod/container/cpu.max", "800000 100000")
+    write(tmp_path, "pod/memory.max", "4096\n")
+    write(tmp_path, "pod/container/memory.max", "max\n")
+    assert available_cores(tmp_path) == 4
+    assert available_memory(tmp_path) == 4096
+
+
+def test_memory_limit_of_version_1(tmp_path: Path) -> None:
+    cgroup(tmp_path, "4:memory:/task\n0::/\n")
+    write(tmp_path, "memory/memory.limit_in_bytes", "9223372036854771712\n")
+    assert available_memory(tmp_path) == HUGE
+    write(tmp_path, "memory/task/memory.limit_in_bytes", str(3 * 2**30))
+    assert available_memory(tmp_path) == 3 * 2**30
+
+
+@pytest.mark.parametrize("content", ["", "\n:\n0\nx:y\n", "0::/../..\n", "1:cpu"])
+def test_nothing_raises(tmp_path: Path, content: str) -> None:
+    assert available_cores(tmp_path) == MANY
+    assert available_memory(tmp_path) == HUGE
+    cgroup(tmp_path, content)
+    assert available_cores(tmp_path) == MANY
+    assert available_memory(tmp_path) == HUGE
+
+
+def test_unknown_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_installed_memory", lambda: None)
+    assert available_memory(tmp_path) is None
+    monkeypatch.setattr(devices, "available_memory", lambda: None)
+    with pytest.raises(ValueError, match="choose the mode"):
+        device_memory("cpu")
+
+
+def test_device_memory_is_what_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available_memory", lambda: 12345)
+    assert device_memory(torch.device("cpu")) == 12345
+
+
+def test_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
+    memory = available_memory()
+    assert memory is not None
+    assert memory > 2**28
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it works")
+def test_other_systems_ways_give_none_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert limits._windows_memory() is None
+    monkeypatch.delattr(os, "sysconf")
+    assert limits._installed_memory() is None
