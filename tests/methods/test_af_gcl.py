@@ -14,6 +14,8 @@ from localgcl.recipes import recipes
 from tests.losses.problems import linked, ring, seeded
 from tests.methods.block_model import SEEDS, accuracy, bar, embed, score, shuffled
 
+# Measured over seeds 0-2, 3-5, 6-8: 7.4, 6.6, 7.4 points above the bar; with one negative 8.0, 6.9, 8.2, and with positives
+# shuffled 9.1, 12.2, 9.3 below it.
 SETTINGS: dict[str, Any] = {"steps": 60, "learning_rate": 5e-3}
 
 
@@ -31,9 +33,9 @@ def test_fails_when_positives_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> N
 
     Of 1, 2, 5, 20 and 100 negatives this is the only number at which the control falls below the bar: from two on repulsion
     alone lifts this encoder over it, so `test_learns_the_block_model`, at the default of 100, does not show that the
-    choice of positives helps. Seeds of the control differ by up to nine points, hence also the comparison seed by seed.
+    choice of positives helps. Seeds of the control differ by up to eleven points, hence also the comparison seed by seed.
     """
-    settings = {**SETTINGS, "steps": 150, "num_negatives": 1}
+    settings = {**SETTINGS, "steps": 100, "num_negatives": 1}
     right = [score(embed("af-gcl", seed, **settings)) for seed in SEEDS]
     with shuffled(monkeypatch, "localgcl.methods.af_gcl.spectral_terms", 1):
         wrong = [score(embed("af-gcl", seed, **settings)) for seed in SEEDS]

@@ -1,6 +1,5 @@
 """AFGRL: positives that are found, and a target that follows as the released code's does."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,18 @@ from tests.methods import checks
 from tests.methods.block_model import accuracy, bar, shuffled
 
 QUICK: dict[str, Any] = {"predictor": 32, "clusters": 5, "cluster_runs": 2, "cluster_iterations": 5}
-SETTINGS: dict[str, Any] = {**QUICK, "neighbours": 8, "steps": 150, "learning_rate": 1e-2, "log_every": 1000}
-
-
-@cache
-def threshold() -> float:
-    return bar("afgrl", **SETTINGS)
+# Measured over seeds 0-2, 3-5, 6-8: 5.2, 5.2, 4.9 points above the bar, with positives shuffled 4.3, 6.4, 4.0 below it.
+SETTINGS: dict[str, Any] = {**QUICK, "dim": 64, "neighbours": 8, "steps": 100, "learning_rate": 1e-2, "log_every": 1000}
 
 
 def test_learns_the_block_model() -> None:
-    assert accuracy("afgrl", **SETTINGS) >= threshold()
+    assert accuracy("afgrl", **SETTINGS) >= bar("afgrl", **SETTINGS)
 
 
 def test_fails_when_positives_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     with shuffled(monkeypatch, "localgcl.methods.afgrl.pair_prediction", 1):
         result = accuracy("afgrl", **SETTINGS)
-    assert result < threshold()
+    assert result < bar("afgrl", **SETTINGS)
 
 
 def test_a_seed_repeats() -> None:

@@ -5,6 +5,9 @@ node has.
 """
 
 import dataclasses
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +170,58 @@ def test_is_on_the_page_which_method_when(name: str) -> None:
     docs = Path(__file__).parents[2] / "docs"
     assert (docs / "methods" / f"{name}.md").read_text().strip()
     assert f"methods/{name}.md" in (docs / "which-method.md").read_text()
+
+
+# Which methods augment: code, documentation and paper say the same
+
+DOCS = Path(__file__).parents[2] / "docs"
+# The Local-GCL paper, "Baselines": these use "data augmentations to generate positive or negative pairs".
+IN_THE_PAPER = {"dgi", "mvgrl", "grace", "gca", "bgrl", "cca-ssg"}
+
+
+def documented() -> dict[str, str]:
+    """The column `augments` of the table in which-method.md, by method."""
+    lines = [line.strip("| ").split(" | ") for line in (DOCS / "which-method.md").read_text().splitlines() if line[:2] == "| "]
+    column = lines[0].index("augments")
+    names = {cells[0].partition("`")[2].partition("`")[0]: cells for cells in lines[1:]}
+    return {name: cells[column] for name, cells in names.items() if name in METHODS}
+
+
+def test_the_table_has_a_row_a_method() -> None:
+    assert set(documented()) == set(TRAINED)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_augments_as_the_table_and_the_paper_say(name: str) -> None:
+    said = documented()[name]
+    assert said == "no" or said.startswith("yes"), f"the cell {said!r} should begin with yes or no"
+    assert METHODS[name].augments == said.startswith("yes") == (name in IN_THE_PAPER)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_augments_as_its_page_says(name: str) -> None:
+    """A page says what is changed or that nothing is; a page that is silent on it belongs to a method that changes nothing."""
+    page = " ".join((DOCS / "methods" / f"{name}.md").read_text().lower().split())
+    nothing = re.search(r"nothing is augmented|augments nothing|nothing to augment|neither views nor", page)
+    changed = re.search(r"two views|other view|another view|its views|whose views|corrupted copy|only augmentation", page)
+    assert METHODS[name].augments == bool(changed and not nothing), f"docs/methods/{name}.md: {nothing or changed}"
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_augments_as_it_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of a method that augments, and of no other, changes the graph by a function of `nn.augment`."""
+    calls: list[str] = []
+
+    def spied(change: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def spy(*args: Any, **options: Any) -> Any:
+            calls.append(change)
+            return function(*args, **options)
+
+        return spy
+
+    for change in ("drop_edges", "mask_features", "shuffle_features", "diffuse"):
+        for module in [module for path, module in sys.modules.items() if path.startswith("localgcl.methods.")]:
+            if hasattr(module, change):
+                monkeypatch.setattr(module, change, spied(change, getattr(module, change)))
+    fit(GRAPH, config_of(name, steps=1))
+    assert bool(calls) == METHODS[name].augments, calls

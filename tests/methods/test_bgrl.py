@@ -1,6 +1,5 @@
 """BGRL: predictions across views or along edges, and a target that follows."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,43 +16,34 @@ BOTH = pytest.mark.parametrize("positives", ["views", "neighbours"])
 QUICK: dict[str, Any] = {"scaling": "l1", "warmup": 0, "predictor": 32, "log_every": 1000}
 # With views one layer and many steps: any gradient, even towards random targets, first turns a GCN's weights to the main
 # directions of the averaged features, so that shuffled views lose only in the long run. With neighbours no convolution, so
-# that the graph enters through the loss alone.
+# that the graph enters through the loss alone. Measured over seeds 0-2, 3-5, 6-8: with views 7.4, 6.3, 8.5 points above the
+# bar, shuffled 5.6, 6.6, 5.6 below it; with neighbours 15, 16, 7 above, shuffled 26, 28, 29 below.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "views": {**QUICK, "dim": 64, "predictor": 64, "layers": 1, "steps": 500, "learning_rate": 1e-2},
+    "views": {**QUICK, "dim": 32, "layers": 1, "steps": 200, "learning_rate": 1e-2},
     "neighbours": {**QUICK, "positives": "neighbours", "encoder": "mlp", "hidden": 16, "steps": 200, "learning_rate": 1e-2},
 }
 
 
-@cache
-def learnt(positives: str) -> float:
-    return accuracy("bgrl", **SETTINGS[positives])
-
-
-@cache
-def threshold(positives: str) -> float:
-    return bar("bgrl", **SETTINGS[positives])
-
-
 @BOTH
 def test_learns_the_block_model(positives: str) -> None:
-    assert learnt(positives) >= threshold(positives)
+    assert accuracy("bgrl", **SETTINGS[positives]) >= bar("bgrl", **SETTINGS[positives])
 
 
 def test_neighbours_teach_a_convolution_too() -> None:
-    settings = {**SETTINGS["neighbours"], "encoder": "gcn", "steps": 60}
+    settings = {**SETTINGS["neighbours"], "encoder": "gcn", "steps": 60}  # 7.7, 7.6, 6.7 points above the bar
     assert accuracy("bgrl", **settings) >= bar("bgrl", **settings)
 
 
 def test_fails_when_neighbours_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     with shuffled(monkeypatch, "localgcl.methods.bgrl.neighbour_prediction", 1):
         result = accuracy("bgrl", **SETTINGS["neighbours"])
-    assert result < threshold("neighbours")
+    assert result < bar("bgrl", **SETTINGS["neighbours"])
 
 
 def test_fails_when_views_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     with shuffled(monkeypatch, "localgcl.methods.bgrl.view_prediction", 1):
         result = accuracy("bgrl", **SETTINGS["views"])
-    assert result < threshold("views")
+    assert result < bar("bgrl", **SETTINGS["views"])
 
 
 @BOTH

@@ -1,6 +1,5 @@
 """CCA-SSG: two views, or a node and its neighbours, agree."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,14 @@ from tests.methods import checks
 from tests.methods.block_model import accuracy, bar, shuffled
 
 BOTH = pytest.mark.parametrize("positives", ["views", "neighbours"])
+# Measured over seeds 0-2, 3-5, 6-8: with views 9.0, 7.9, 9.8 points above the bar, with neighbours 9.3, 8.8, 9.9; shuffled at
+# least 26 and 57 below it.
 SETTINGS: dict[str, Any] = {"steps": 50, "learning_rate": 1e-2, "log_every": 1000}
-
-
-@cache
-def threshold() -> float:
-    """The encoder as initialised is the same for both kinds of positives."""
-    return bar("cca-ssg", **SETTINGS)
 
 
 @BOTH
 def test_learns_the_block_model(positives: str) -> None:
-    assert accuracy("cca-ssg", positives=positives, **SETTINGS) >= threshold()
+    assert accuracy("cca-ssg", positives=positives, **SETTINGS) >= bar("cca-ssg", **SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +29,7 @@ def test_learns_the_block_model(positives: str) -> None:
 def test_fails_when_positives_are_shuffled(monkeypatch: pytest.MonkeyPatch, positives: str, loss: str, position: int) -> None:
     with shuffled(monkeypatch, f"localgcl.methods.cca_ssg.{loss}", position):
         result = accuracy("cca-ssg", positives=positives, **SETTINGS)
-    assert result < threshold()
+    assert result < bar("cca-ssg", **SETTINGS)
 
 
 @BOTH

@@ -17,7 +17,9 @@ from tests.methods.block_model import accuracy, bar, shuffled
 
 NAMES = ["grace", "gca"]
 # Repulsion alone, with meaningless positives, spreads the nodes well at first; it takes some steps until it does harm.
-SETTINGS: dict[str, Any] = {"dim": 48, "hidden": 96, "steps": 100, "learning_rate": 1e-2, "activation": "relu"}
+# Measured over seeds 0-2, 3-5, 6-8: 4.2, 5.2, 5.7 points above the bar (all five forms within 0.3 of each other); with one
+# view shuffled GRACE is 7.0, 7.6, 5.8 and GCA 4.5, 3.0, 5.8 points below it.
+SETTINGS: dict[str, Any] = {"dim": 64, "hidden": 128, "steps": 60, "learning_rate": 2e-2, "activation": "relu"}
 SMALL: dict[str, Any] = {"dim": 8, "hidden": 16, "steps": 8, "device": "cpu", "log_every": 1, "checkpoint_every": 3}
 
 
@@ -37,7 +39,7 @@ def same(a: Model, b: Model) -> bool:
         ("grace", {"negatives": "orf", "num_features": 512}),
         ("grace", {"negatives": "sampled", "num_negatives": 128}),
         ("gca", {"magnitudes": True}),  # dense Gaussian features
-        ("gca", {"centrality": "pagerank"}),
+        pytest.param("gca", {"centrality": "pagerank"}, marks=pytest.mark.slow),  # other rates for the same views
     ],
 )
 def test_learns_the_block_model(name: str, more: dict[str, Any]) -> None:

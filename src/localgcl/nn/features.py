@@ -63,14 +63,18 @@ class FeatureMap(abc.ABC):
             generator = torch.Generator().manual_seed(self.fixed_seed)
         # The inverted law is the right one at the inverse temperature.
         effective = temperature if self.law == "correct" else 1 / temperature
-        return self._draw(dim, temperature, effective, _Dice(generator, torch.device(device), dtype))
+        return self.build(dim, temperature, effective, Dice(generator, torch.device(device), dtype))
 
     @abc.abstractmethod
-    def _draw(self, dim: int, temperature: float, effective: float, dice: "_Dice") -> "Draw": ...
+    def build(self, dim: int, temperature: float, effective: float, dice: "Dice") -> "Draw":
+        """Features of vectors of `dim` entries at `temperature`, from the random numbers of `dice`; what a map defines.
+
+        `effective` is the temperature of the kernel that is estimated: another one under the printed law.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
-class _Dice:
+class Dice:
     """Random numbers from the caller's generator, and the device and type they are converted to."""
 
     generator: torch.Generator | None
@@ -141,7 +145,7 @@ class _Positive(Draw):
 class RandomFourier(FeatureMap):
     """RFF (Rahimi & Recht, 2007): independent Gaussian frequencies. Unbiased. psi costs O(d D) a row."""
 
-    def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
+    def build(self, dim: int, temperature: float, effective: float, dice: Dice) -> Draw:
         frequencies = dice.normal(dim, self.num_features) / math.sqrt(effective)
         return _Fourier(DenseFrequencies(dice.place(frequencies)), temperature, effective)
 
@@ -152,7 +156,7 @@ class OrthogonalFourier(FeatureMap):
     Unbiased, with a smaller variance than RFF. psi costs O(d D) a row, a draw O(d^2 D).
     """
 
-    def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
+    def build(self, dim: int, temperature: float, effective: float, dice: Dice) -> Draw:
         blocks = []
         for start in range(0, self.num_features, dim):
             size = min(dim, self.num_features - start)
@@ -174,7 +178,7 @@ class StructuredOrthogonal(FeatureMap):
     256 and tau = 0.5, however large D is. Prefer `OrthogonalFourier` for d below about 64.
     """
 
-    def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
+    def build(self, dim: int, temperature: float, effective: float, dice: Dice) -> Draw:
         size = 1 << (dim - 1).bit_length()
         blocks = -(-self.num_features // size)
         scale = math.sqrt(size / effective)
@@ -190,7 +194,7 @@ class PositiveRandom(FeatureMap):
     constant that all maps here split off, so that small tau does not overflow.)
     """
 
-    def _draw(self, dim: int, temperature: float, effective: float, dice: _Dice) -> Draw:
+    def build(self, dim: int, temperature: float, effective: float, dice: Dice) -> Draw:
         if self.law != "correct":
             raise ValueError("law='printed' concerns Fourier features; positive features have no printed variant")
         frequencies = dice.normal(dim, self.num_features) / math.sqrt(effective)

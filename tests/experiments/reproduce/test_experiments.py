@@ -213,7 +213,8 @@ def test_experiments_have_their_results(stored: Results, monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "arxiv", lambda: "arxiv-structure")
     wanted = {cell.key for name in EXPERIMENTS if name != "table-published" for cell in EXPERIMENTS[name].cells()}
     assert len(wanted & set(stored)) >= 1448
-    assert len(wanted - set(stored)) <= 470  # seeds of bgrl and grace on arXiv, frequencies drawn once on PubMed; runs to come
+    # Seeds of bgrl and grace on arXiv, frequencies drawn once on PubMed, 11 seeds of SORF on Physics.
+    assert len(wanted - set(stored)) <= 20
 
 
 def test_recipes_that_were_evaluated_before_are_marked(stored: Results, monkeypatch: pytest.MonkeyPatch) -> None:
