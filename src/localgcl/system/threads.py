@@ -3,11 +3,16 @@
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Iterator
 
 from localgcl.system.limits import allowed_cores, available_cores
 
 SPIN_COUNT = 3000
+
+# torch's settings are global. Of several runs at once, the first saves them and the last restores them: one entry a run.
+_LOCK = threading.Lock()
+_BEFORE: list[tuple[int, bool, str]] = []
 """About 0.15 ms: longer than most pauses between two parallel loops of a step, and far shorter than a time slice."""
 
 
@@ -43,17 +48,22 @@ def reproducible(threads: int, deterministic: bool, tf32: bool) -> Iterator[None
     """
     import torch
 
-    before, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    precision = torch.get_float32_matmul_precision()
-    if threads:
-        torch.set_num_threads(threads)
-    if deterministic:
-        torch.use_deterministic_algorithms(True)
-    if tf32:
-        torch.set_float32_matmul_precision("high")
+    with _LOCK:
+        precision = torch.get_float32_matmul_precision()
+        now = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), precision
+        _BEFORE.append(_BEFORE[0] if _BEFORE else now)
+        if threads:
+            torch.set_num_threads(threads)
+        if deterministic:
+            torch.use_deterministic_algorithms(True)
+        if tf32:
+            torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(precision)
-        torch.set_num_threads(before)
-        torch.use_deterministic_algorithms(strict)
+        with _LOCK:
+            number, strict, precision = _BEFORE.pop()
+            if not _BEFORE:
+                torch.set_float32_matmul_precision(precision)
+                torch.set_num_threads(number)
+                torch.use_deterministic_algorithms(strict)

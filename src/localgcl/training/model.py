@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from localgcl.methods import METHODS, Method
 from localgcl.system.devices import choose_device
 from localgcl.training.checkpoint import read_tensors, write_tensors
 from localgcl.training.run import RunFolder
+
+_INITIALISING = threading.Lock()
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,7 +35,8 @@ class Model:
     @classmethod
     def fresh(cls, config: Config, num_inputs: int, statistics: ColumnStatistics) -> "Model":
         """A model with initial weights, drawn on the CPU so that a seed gives the same weights on every device."""
-        with torch.random.fork_rng(devices=[]):
+        # Layers draw from torch's global generator, which threads share: one at a time, and its state is restored.
+        with _INITIALISING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.training.seed)
             method = METHODS[config.method](num_inputs, config)
         return cls(config, method, num_inputs, statistics)
