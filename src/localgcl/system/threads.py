@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from localgcl.system.limits import allowed_cores, available_cores
 
 SPIN_COUNT = 3000
+"""About 0.15 ms: longer than most pauses between two parallel loops of a step, and far shorter than a time slice."""
 
 # torch's settings are global. Of several runs at once, the first saves them and the last restores them: one entry a run.
 _LOCK = threading.Lock()
 _BEFORE: list[tuple[int, bool, str]] = []
-"""About 0.15 ms: longer than most pauses between two parallel loops of a step, and far shorter than a time slice."""
 
 
 def set_thread_defaults() -> None:
