@@ -134,3 +134,8 @@ def test_load_refuses_another_method(graph: lg.Graph, tmp_path: Path) -> None:
     lg.Embedder("random-init", dim=4, device="cpu").fit(graph).save(tmp_path / "run")
     with pytest.raises(ValueError, match=r"trained with 'random-init', not local-gcl; use Embedder\.load"):
         lg.LocalGCL.load(tmp_path / "run")
+
+
+def test_a_seed_is_not_silently_ignored() -> None:
+    with pytest.raises(ValueError, match="seed is 3; estimators call it random_state"):
+        lg.Embedder("random-init", seed=3, dim=4).fit(lg.sbm(40, classes=2, features=4))

@@ -229,6 +229,8 @@ class Embedder(_GraphTransformer):
         return self
 
     def _asked(self) -> tuple[str, dict[str, Any]]:
+        if "seed" in self.options:
+            raise ValueError(f"seed is {self.options['seed']!r}; estimators call it random_state, as scikit-learn does")
         return self.method, {**self.options, "seed": self.random_state}
 
     @classmethod
