@@ -9,9 +9,8 @@ wait for each other. On busy cores they use up the time in which the thread they
 limits the spinning before it loads torch (`localgcl.system.threads`).
 
 Each setting has a process of its own, because OpenMP reads its settings when torch is loaded. The processes take turns, so that
-other work on the machine hits all settings alike. Prints the median over rounds of the median step of a round, and how many
-cores other processes took meanwhile. On a shared machine, --boost (Linux, root) gives the timed windows, of some seconds each,
-priority over processes of other sessions.
+other work on the machine hits all settings alike. A round in which other processes took more than --foreign cores does not
+count; the benchmark waits and repeats it, for up to --minutes a graph. Prints the median over rounds of a round's median step.
 """
 
 import argparse
@@ -19,6 +18,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -54,8 +54,8 @@ for line in sys.stdin:
 """
 
 DEFAULT = "300000"  # GNU OpenMP's spin count where nothing is set; it must be set here, or `import localgcl` would set its own.
-STEPS = {"cora": (15, 6), "pubmed": (4, 3)}
-"""Steps of a round, idle and busy."""
+STEPS = {"cora": (5, 3), "pubmed": (1, 1)}
+"""Steps of a round, idle and busy: few, so that a round fits between two bursts of other work."""
 
 
 def start(graph: str, spin: str | None, source: str | None, threads: int) -> "subprocess.Popen[str]":
@@ -102,18 +102,6 @@ def busy_loops(count: int) -> Iterator[list[int]]:
             worker.join()
 
 
-@contextlib.contextmanager
-def boosted(boost: bool) -> Iterator[None]:
-    """Gives this session, with all processes of the benchmark, priority over other sessions."""
-    if boost:
-        Path("/proc/self/autogroup").write_text("-20")
-    try:
-        yield
-    finally:
-        if boost:
-            Path("/proc/self/autogroup").write_text("0")
-
-
 def foreign_seconds(own: list[int]) -> float:
     """CPU seconds since boot of all processes but these; 0 outside Linux."""
     if sys.platform != "linux":
@@ -126,14 +114,25 @@ def foreign_seconds(own: list[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(process: "subprocess.Popen[str]", loops: int, steps: int, boost: bool) -> tuple[float, float]:
+def measure(process: "subprocess.Popen[str]", loops: int, steps: int) -> tuple[float, float]:
     """Median seconds of a step, and the cores that other processes took meanwhile."""
-    with boosted(boost), busy_loops(loops) as others:
+    with busy_loops(loops) as others:
         own = [process.pid, *others]
         started, before = time.perf_counter(), foreign_seconds(own)
         times = json.loads(answer(process, f"{steps}\n"))
         foreign = (foreign_seconds(own) - before) / (time.perf_counter() - started)
     return statistics.median(times), foreign
+
+
+def measure_round(processes: "dict[str, subprocess.Popen[str]]", loops: int, steps: int, foreign: float) -> dict[str, float]:
+    """Milliseconds of a step by setting, in random order; nothing if other processes took more than `foreign` cores."""
+    times = {}
+    for name in random.sample(list(processes), len(processes)):
+        step, others = measure(processes[name], loops, steps)
+        if others > foreign:
+            return {}
+        times[name] = 1000 * step
+    return times
 
 
 def main() -> None:
@@ -143,34 +142,33 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--loops", type=int, default=2, help="busy loops")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--boost", action="store_true", help="take priority over other sessions while steps are timed")
+    parser.add_argument("--foreign", type=float, default=0.1, help="cores that other processes may take in a round that counts")
+    parser.add_argument("--minutes", type=float, default=10, help="how long to wait for such rounds")
     parser.add_argument("--source", help="src folder of the code to measure; by default the installed package")
     options = parser.parse_args()
-    if options.boost:
-        with contextlib.suppress(PermissionError):  # already a session of its own
-            os.setsid()
 
     settings: dict[str, str | None] = {"OpenMP's default": DEFAULT, "ours": None}
     settings |= {f"spin {count}": count for count in options.spin}
-    print(f"{'graph':8} {'setting':16} {'idle ms':>9} {'busy ms':>9} {'busy/idle':>9} {'idle/default':>12} {'foreign':>8}")
+    print(f"{'graph':8} {'setting':16} {'idle ms':>9} {'busy ms':>9} {'busy/idle':>9} {'idle/default':>12}  rounds")
     for graph in options.graphs:
         processes = {name: start(graph, spin, options.source, options.threads) for name, spin in settings.items()}
-        times: dict[tuple[str, int], list[float]] = {(name, loops): [] for name in settings for loops in (0, options.loops)}
-        foreign: dict[str, list[float]] = {name: [] for name in settings}
-        for _ in range(options.rounds):
-            for loops, steps in zip((0, options.loops), STEPS[graph], strict=True):
-                for name, process in processes.items():
-                    step, others = measure(process, loops, steps, options.boost)
-                    times[name, loops].append(1000 * step)
-                    foreign[name].append(others)
+        rounds: dict[int, list[dict[str, float]]] = {0: [], options.loops: []}
+        until = time.monotonic() + 60 * options.minutes
+        while min(map(len, rounds.values())) < options.rounds and time.monotonic() < until:
+            loops = min(rounds, key=lambda loops: len(rounds[loops]))
+            if times := measure_round(processes, loops, STEPS[graph][loops > 0], options.foreign):
+                rounds[loops].append(times)
+            else:
+                time.sleep(1)
         for process in processes.values():
             process.communicate()
-        default = statistics.median(times["OpenMP's default", 0])
+        if not all(rounds.values()):
+            sys.exit(f"{graph}: other processes were busy for {options.minutes} minutes; repeat later or raise --foreign")
         for name in settings:
-            idle, busy = (statistics.median(times[name, loops]) for loops in (0, options.loops))
-            others = statistics.median(foreign[name])
-            figures = f"{idle:9.1f} {busy:9.1f} {busy / idle:9.2f} {idle / default:12.2f} {others:8.2f}"
-            print(f"{graph:8} {name:16} {figures}", flush=True)
+            idle, busy = (statistics.median(times[name] for times in rounds[loops]) for loops in rounds)
+            share = statistics.median(times[name] / times["OpenMP's default"] for times in rounds[0])
+            figures = f"{idle:9.1f} {busy:9.1f} {busy / idle:9.2f} {share:12.2f}"
+            print(f"{graph:8} {name:16} {figures}  {len(rounds[0])} idle, {len(rounds[options.loops])} busy", flush=True)
 
 
 if __name__ == "__main__":

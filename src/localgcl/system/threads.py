@@ -21,7 +21,7 @@ def set_thread_defaults() -> None:
 
     - GOMP_SPINCOUNT: how often a thread of GNU OpenMP looks for work before it sleeps. The default, 300,000 times, keeps a
       core busy for about 10 ms after each parallel loop. Beside other processes, that is time in which the thread it waits for
-      could run: on some machines with busy cores a training step then takes 30 times as long. We set `SPIN_COUNT`, unless
+      could run, and a training step takes much longer than its share of the cores explains. We set `SPIN_COUNT`, unless
       GOMP_SPINCOUNT or OMP_WAIT_POLICY is set. `benchmarks/contention.py` measures the effect.
     - OMP_NUM_THREADS: the container's CPU quota, if it is lower than the number of cores that torch sees, and unless
       OMP_NUM_THREADS or MKL_NUM_THREADS is set.
