@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from localgcl.system.limits import allowed_cores, available_cores
 
 SPIN_COUNT = 3000
-"""About 0.15 ms: longer than most pauses between two parallel loops of a step, and far shorter than a time slice."""
+"""Long enough for most pauses between two parallel loops of a step, and far shorter than a time slice."""
 
 # torch's settings are global. Of several runs at once, the first saves them and the last restores them: one entry a run.
 _LOCK = threading.Lock()
@@ -20,7 +20,7 @@ def set_thread_defaults() -> None:
     """Sets the environment variables that torch's threads read when torch is loaded. `import localgcl` calls this.
 
     - GOMP_SPINCOUNT: how often a thread of GNU OpenMP looks for work before it sleeps. The default, 300,000 times, keeps a
-      core busy for about 10 ms after each parallel loop. Beside other processes, that is time in which the thread it waits for
+      core busy long after each parallel loop. Beside other processes, that is time in which the thread it waits for
       could run, and a training step takes much longer than its share of the cores explains. We set `SPIN_COUNT`, unless
       GOMP_SPINCOUNT or OMP_WAIT_POLICY is set. `benchmarks/contention.py` measures the effect.
     - OMP_NUM_THREADS: the container's CPU quota, if it is lower than the number of cores that torch sees, and unless
