@@ -5,8 +5,9 @@ import textwrap
 from collections.abc import Sequence
 
 from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, found, means, scored
-from localgcl.experiments.reproduce.statistics import Paired
+from localgcl.experiments.reproduce.lookup import difference, found, means, scored, untrained
+from localgcl.experiments.reproduce.result_cells import NOTES
+from localgcl.experiments.reproduce.statistics import Difference
 from localgcl.experiments.reproduce.store import Results
 from localgcl.experiments.reproduce.table import pipes
 
@@ -24,17 +25,19 @@ class Place:
         ours: Mean test accuracy of Local-GCL in %.
         other: The other method of the highest mean, among those of equal budget.
         best: That mean.
+        kept_initial: In how many runs of that method early stopping kept the initial weights.
         untrained: Mean of the untrained encoder; None where it was not run.
-        gap: Ours minus the best other, paired; None where there are fewer than two pairs.
-        clear: Whether Local-GCL is above every other method by more than the 95% intervals of paired differences.
+        gap: Ours minus the best other with its 95% interval; None where there are too few seeds.
+        clear: Whether Local-GCL is above every other method by more than the 95% interval of the difference.
     """
 
     graph: str
     ours: float
     other: str
     best: float
+    kept_initial: int
     untrained: float | None
-    gap: Paired | None
+    gap: Difference | None
     clear: bool
 
     @property
@@ -42,8 +45,18 @@ class Place:
         return NAMES.get(self.graph, self.graph.capitalize())
 
     @property
+    def rival(self) -> str:
+        """The best other method, marked where it was not trained in some runs."""
+        return f"{self.other} †{self.kept_initial}" if self.kept_initial else self.other
+
+    @property
     def leads(self) -> bool:
         return self.ours > self.best
+
+    @property
+    def behind(self) -> bool:
+        """Whether the best other is ahead by more than noise."""
+        return self.gap is not None and self.gap.high < 0
 
 
 def places(experiment: str, results: Results) -> list[Place]:
@@ -64,6 +77,7 @@ def places(experiment: str, results: Results) -> list[Place]:
                 ours,
                 other,
                 known[other],
+                sum(map(untrained, scored(rows[other]))),
                 sum(floor) / len(floor) if floor else None,
                 gaps[other],
                 all(gap is not None and gap.low > 0 for gap in gaps.values()),
@@ -75,24 +89,31 @@ def places(experiment: str, results: Results) -> list[Place]:
 def short_table(results: Results) -> str:
     """The README's table, and the sentence on what it shows."""
     standing = places("table-main", results)
+    if not standing:
+        return "Not run yet."
     whole = str.maketrans("-", "\N{NON-BREAKING HYPHEN}")  # names stay on one line where columns are narrow
-    rows = [[p.name, f"{p.ours:.1f}", f"{p.best:.1f} {p.other.translate(whole)}", _one(p.untrained)] for p in standing]
-    table = pipes(["graph", "ours", "best other", "untrained"], rows)
-    return f"{table}\n\n{textwrap.fill(sentence(standing), 120)}" if standing else "Not run yet."
+    rows = [[p.name, f"{p.ours:.1f}", f"{p.best:.1f} {p.rival.translate(whole)}", _one(p.untrained)] for p in standing]
+    said = " ".join([sentence(standing), *explained(standing)])
+    return f"{pipes(['graph', 'ours', 'best other', 'untrained'], rows)}\n\n{textwrap.fill(said, 120)}"
 
 
-def long_table(results: Results) -> str:
-    """All ten graphs with the paired difference and its interval."""
+def long_table(standing: Sequence[Place]) -> str:
+    """Each graph with the difference and its interval."""
     rows = []
-    for place in (*places("table-main", results), *places("table-heterophily", results)):
+    for place in standing:
         gap = place.gap
-        interval = "one pair" if gap is None else f"{gap.difference:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
-        rows.append([place.name, f"{place.ours:.2f}", f"{place.best:.2f} {place.other}", interval, _two(place.untrained)])
+        interval = "one seed" if gap is None else f"{gap.difference:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+        rows.append([place.name, f"{place.ours:.2f}", f"{place.best:.2f} {place.rival}", interval, _two(place.untrained)])
     return pipes(["graph", "local-gcl", "best other", "difference", "untrained encoder"], rows)
 
 
+def explained(standing: Sequence[Place]) -> list[str]:
+    """What the mark of a rival means, where there is one."""
+    return [NOTES["†"]] if any(place.kept_initial for place in standing) else []
+
+
 def sentence(standing: Sequence[Place]) -> str:
-    """Who leads where, in words; a lead of Local-GCL within noise is not called clear."""
+    """Who leads where, in words; what is within noise says so."""
     won, lost = [p for p in standing if p.leads], [p for p in standing if not p.leads]
     clear = [p.name for p in won if p.clear]
     text = f"Local-GCL has the highest mean on {len(won)} of {len(standing)} graphs"
@@ -101,7 +122,7 @@ def sentence(standing: Sequence[Place]) -> str:
         text += " and within noise on the others" if clear and len(clear) < len(won) else ""
     by_method: dict[str, list[str]] = {}
     for place in lost:
-        by_method.setdefault(place.other, []).append(place.name)
+        by_method.setdefault(place.other, []).append(place.name + " (within noise)" * (not place.behind))
     others = [
         f"{method}{'' if rank else ' leads'} on {listed(names)}" for rank, (method, names) in enumerate(by_method.items())
     ]

@@ -7,8 +7,8 @@ from typing import Any
 
 from localgcl.experiments.reproduce import memory
 from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import found
-from localgcl.experiments.reproduce.store import Results
+from localgcl.experiments.reproduce.lookup import difference, found, scored, untrained
+from localgcl.experiments.reproduce.store import ResultRow, Results
 from localgcl.experiments.reproduce.table import pipes
 from localgcl.methods import METHODS
 
@@ -25,10 +25,13 @@ class Evidence:
 
     def values(self, experiment: str, label: str, graph: str, quantity: str = "test", value: int | None = None) -> list[float]:
         """One number a seed; none where nothing was run."""
+        return [float(row[quantity]) for row in self.rows(experiment, label, graph, value) if row[quantity]]
+
+    def rows(self, experiment: str, label: str, graph: str, value: int | None = None) -> list[ResultRow]:
+        """The results of a line that have a score, by seed."""
         tried = EXPERIMENTS[experiment]
         lines = [line for line in tried.lines if line.label == label and line.value == value]
-        rows = [row for line in lines for row in found(line, graph, tried, self.results)]
-        return [float(row[quantity]) for row in rows if row["outcome"] == "ok" and row[quantity]]
+        return [row for line in lines for row in scored(found(line, graph, tried, self.results))]
 
     def mean(self, experiment: str, label: str, graph: str, quantity: str = "test", value: int | None = None) -> float | None:
         values = self.values(experiment, label, graph, quantity, value)
@@ -41,10 +44,11 @@ class Evidence:
         return "not run" if mean is None else f"{mean:.2f}"
 
     def best(self, experiment: str, names: Sequence[str], graph: str) -> str:
-        """The highest mean and its method."""
+        """The highest mean and its method, marked where it was not trained in some runs."""
         known = {name: mean for name in names if (mean := self.mean(experiment, name, graph)) is not None}
         best = max(known, key=lambda name: known[name], default="")
-        return f"{known[best]:.2f} {best}" if best else "not run"
+        kept = sum(map(untrained, self.rows(experiment, best, graph))) if best else 0
+        return f"{known[best]:.2f} {best}{f' †{kept}' if kept else ''}" if best else "not run"
 
 
 def _with_table(said: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -57,6 +61,19 @@ def _best_augmenting(evidence: Evidence) -> str:
         for graph in MAIN
     ]
     said = f"test accuracy with printed settings, beside the best of {len(AUGMENTING)} augmenting methods."
+    pairs = [
+        (evidence.rows("table-main", PRINTED.label, graph), evidence.rows("table-main", name, graph))
+        for graph in MAIN
+        for name in AUGMENTING
+    ]
+    gaps = [(gap, theirs) for ours, theirs in pairs if (gap := difference(ours, theirs)) is not None]
+    if gaps:
+        ahead, behind = sum(gap.low > 0 for gap, _ in gaps), sum(gap.high < 0 for gap, _ in gaps)
+        idle = sum(sum(map(untrained, theirs)) > len(theirs) / 2 for _, theirs in gaps)
+        said += (
+            f" Of {len(gaps)} pairs of a graph and such a method local-gcl is ahead in {ahead} and behind in {behind} beyond "
+            f"noise. In {idle} pairs the other method kept its initial weights in most runs."
+        )
     return _with_table(said, ["graph", "local-gcl", "best augmenting"], rows)
 
 
@@ -242,8 +259,8 @@ EVIDENCE: dict[str, Callable[[Evidence], str]] = {
     "six-of-seven": _wins,
     "kernelised": _maps,
     "sorf": _map_costs,
-    "dimension": _along("figure-sensitivity-dimension", ("local-gcl", "cca-ssg", "dgi"), (64, 512, 2048, 4096), "d"),
-    "projection": _along("figure-sensitivity-features", ("local-gcl",), (256, 1024, 4096, 16384), "D"),
+    "dimension": _along("figure-sensitivity-dimension", ("local-gcl", "cca-ssg", "dgi"), (64, 512, 1024, 2048, 4096), "d"),
+    "projection": _along("figure-sensitivity-features", ("local-gcl",), (256, 1024, 2048, 4096, 16384), "D"),
     "negatives": _times,
     "neighbours": _neighbours,
     "heterophily": _heterophily,

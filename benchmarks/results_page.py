@@ -1,10 +1,11 @@
 """docs/results.md: a summary, a heading for each table and figure, and where the numbers come from."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import claims, searches
-from benchmarks.comparison import listed, long_table, places, sentence
+from benchmarks.comparison import Place, explained, listed, long_table, places, sentence
 from localgcl.experiments.reproduce import lookup, plots
 from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.reproduce.result_tables import tables
@@ -18,20 +19,26 @@ _WHAT = """# Results
 ## Summary
 
 {methods} self-supervised methods, the untrained encoder and the raw features are compared on seven common graphs, on three
-heterophilous ones, and on the graph of ogbn-arxiv. Embeddings are frozen, and one linear probe scores all of them
-([evaluation](evaluation.md)); no setting was picked on test nodes. Each method has its authors' published settings, else the
-best of a few trials on validation. Local-GCL takes part with the settings that the paper prints (on heterophilous graphs: with
-as few trials as the others); its recipes, searched longer, are shown and not ranked."""
-_LEADERS = """Test accuracy in %, means over seeds. The difference is local-gcl minus the best other on the splits or seeds that
-both share, with a 95% confidence interval; the untrained encoder has the encoder settings of our longer searched recipes."""
-_SPLITS = """Splits are public on Cora, Citeseer and PubMed, ten public ones on Chameleon, Squirrel and Actor, and elsewhere
+heterophilous ones, two of them also without duplicated nodes, and on the graph of ogbn-arxiv. Embeddings are frozen, and one
+linear probe scores all of them ([evaluation](evaluation.md)). Each method has its authors' published settings, else the best of
+a few trials on validation nodes; where more than one recipe of a method was evaluated on test nodes, a mark says so. Local-GCL
+takes part with the settings that the paper prints (on heterophilous graphs: with as few trials as the others); its recipes,
+searched longer, are shown and not ranked."""
+_LEADERS = """Test accuracy in %, means over seeds. The difference is local-gcl minus the best other, with a 95% confidence
+interval; the untrained encoder has the encoder settings of our longer searched recipes."""
+_SPLITS = """Splits are public on Cora, Citeseer, PubMed and arXiv, ten public ones on the heterophilous graphs, and elsewhere
 drawn with each seed (10/10/80%), the same nodes for all methods. What has not been run says so."""
 _SOURCE = """## Where the numbers come from
 
 `localgcl reproduce NAME` adds results to the folder `results`, and `python -m benchmarks.pages` writes this page from it. A
-result is stored with its settings, seed, hardware, date and commit ([details](reproducing.md)). Recipes and the logs of their
-searches (`results/tuning`) were committed before they were evaluated on test nodes; each evaluation is entered in
-`results/ledger.csv`. The ledger has {evaluations} evaluations of the {recipes} recipes in `results/results.csv`."""
+result is stored with its settings, seed, hardware, date and commit ([details](reproducing.md)); {entered} results were entered
+from a printed log.
+
+Recipes and the logs of their searches (`results/tuning`) were committed before they were evaluated on test nodes, except for
+the numbers of steps on arxiv-structure: those are the best on validation among the runs of figure-scale, which are evaluated on
+test nodes at once. `results/ledger.csv` has {ledger} evaluations on test nodes, those of this page among them.
+`results/ledger-history.csv` has {history} by earlier scripts, entered later from the repository's history. What other commands
+evaluated, and what was stopped before it was stored, is in neither."""
 
 
 def page(store: Store, pictures: Path) -> str:
@@ -64,8 +71,8 @@ def page(store: Store, pictures: Path) -> str:
             study.plot(studies[name]["rows"], pictures / f"{name}.svg")
             parts.append(f"![{study.title}](_static/results/{name}.svg)")
         sources.append(_made(name, table))
-    recipes = {row["recipe"] for row in results.values()}
-    end = _SOURCE.format(evaluations=store.evaluations(recipes), recipes=len(recipes))
+    entered = sum(row["source"] != "run" for row in results.values())
+    end = _SOURCE.format(entered=entered, ledger=len(store.ledger.rows()), history=len(store.history.rows()))
     return "\n\n".join([*_summary(results), *parts, end, "\n".join(sources)]) + "\n"
 
 
@@ -78,21 +85,23 @@ def read_studies(folder: Path) -> dict[str, Any]:
 def _summary(results: Results) -> list[str]:
     said = [_WHAT.format(methods=sum(kind.trained for kind in METHODS.values()))]
     if standing := places("table-main", results):
-        said += [f"{sentence(standing)} {_heterophily(results)}".strip(), long_table(results), _LEADERS]
+        further = places("table-heterophily", results)
+        every = [*standing, *further]
+        said += [f"{sentence(standing)} {_heterophily(further)}".strip(), long_table(every)]
+        said += [" ".join([_LEADERS, *explained(every)])]
     return [*said, claims.summary(), _SPLITS]
 
 
-def _heterophily(results: Results) -> str:
+def _heterophily(standing: Sequence[Place]) -> str:
     """What the heterophilous graphs show, in words made from the numbers."""
-    standing = places("table-heterophily", results)
-    behind = [place.name for place in standing if not place.leads]
+    behind = [place.name for place in standing if place.behind]
     floor = [place.name for place in standing if place.untrained is not None and place.untrained > max(place.ours, place.best)]
     said = []
     if behind:
-        said.append(f"With equal budgets it is behind the best other method on {listed(behind)}")
+        said.append(f"With equal budgets it is clearly behind the best other method on {listed(behind)}.")
     if floor:
-        said.append(f"an untrained encoder with searched settings is above all of them on {listed(floor)}")
-    return "; ".join(said) + "." if said else ""
+        said.append(f"An untrained encoder with searched settings is above all of them on {listed(floor)}.")
+    return " ".join(said)
 
 
 def _shown(table: Table, level: int = 2) -> str:

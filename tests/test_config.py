@@ -1,13 +1,16 @@
 import collections
 import dataclasses
+import importlib
 import math
 import re
+import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli_w
 
+from localgcl.commands import COMMANDS, main
 from localgcl.config import (
     Checked,
     Config,
@@ -20,6 +23,8 @@ from localgcl.config import (
     read_toml,
     suggestion,
 )
+from localgcl.datasets import sbm
+from localgcl.estimator import LocalGCL
 from localgcl.methods import METHODS, configure
 from localgcl.methods.local_gcl import Options
 
@@ -43,16 +48,20 @@ def options(*kinds: Any, choice: bool = False) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("group", "field"), list(chosen.values()), ids=list(chosen))
 
 
-def refused(group: type[Any], field: "dataclasses.Field[Any]", value: Any, allowed: str) -> None:
-    """The group cannot be made, and the message names the option, the value and what is allowed."""
+def refused(group: type[Any], field: "dataclasses.Field[Any]", value: Any, allowed: str, given: Any = None) -> None:
+    """The group cannot be made, and the message names the option, the value and what is allowed, in one line.
+
+    `given` is what is passed, where the message names one value of it only.
+    """
     name = field.name.replace("_", "-")
-    with pytest.raises(ValueError, match=f"^{name} is {re.escape(repr(value))}; .*{re.escape(allowed)}"):
-        group(**{field.name: value})
+    with pytest.raises(ValueError, match=f"^{name} is {re.escape(repr(value))}; .*{re.escape(allowed)}.*$"):
+        group(**{field.name: value if given is None else given})
 
 
 def test_options_are_of_the_kinds_tested_here() -> None:
     kinds = {str if choices(field) else field.type for _, field in OPTIONS.values()}
-    assert kinds == {str, bool, int, float}  # any other kind of option would pass through the tests below untested
+    # Any other kind of option would pass through the tests below untested.
+    assert kinds == {str, bool, int, float, tuple[str, ...]}
 
 
 @options()
@@ -66,8 +75,10 @@ def test_defaults_are_allowed_and_explained(group: type[Any], field: "dataclasse
 @options()
 @pytest.mark.parametrize("value", [None, [1], {"a": 1}])
 def test_wrong_types_are_refused(group: type[Any], field: "dataclasses.Field[Any]", value: Any) -> None:
-    allowed = "choose one of " if choices(field) else f"must be of type {getattr(field.type, '__name__', '')}"
-    refused(group, field, value, allowed)
+    if typing.get_origin(field.type) is tuple:
+        refused(group, field, 1 if value == [1] else value, "type str" if value == [1] else "give a tuple of values", value)
+    else:
+        refused(group, field, value, "choose one of " if choices(field) else f"must be of type {field.type.__name__}")  # type: ignore[union-attr]
 
 
 @options(int, float)
@@ -119,13 +130,67 @@ def test_bounds(group: type[Any], field: "dataclasses.Field[Any]") -> None:
     assert max(low, above) > -math.inf  # every number has a lower bound
     if low > -math.inf:
         assert getattr(group(**{field.name: low}), field.name) == low
-        refused(group, field, low - 1, f"at least {low:g}")
+        refused(group, field, low - 1, f"at least {shown(low)}")
     if above > -math.inf:
-        refused(group, field, above, f"above {above:g}")
+        refused(group, field, above, f"above {shown(above)}")
         assert group(**{field.name: above + 1e-9})
-    if high < math.inf:
-        assert getattr(group(**{field.name: high}), field.name) == high
-        refused(group, field, high * 2, f"at most {high:g}")
+    assert getattr(group(**{field.name: high if field.type is float else int(high)}), field.name) == high
+    refused(group, field, high * 2, f"at most {shown(high)}, for example")
+
+
+def shown(bound: float) -> str:
+    """A bound as messages have it: all digits of a whole number."""
+    return f"{int(bound)}" if bound == int(bound) else f"{bound:g}"
+
+
+def groups(kind: type[Any] = Checked) -> list[type[Any]]:
+    """Every group of options of the package: those of all commands and methods."""
+    for name in COMMANDS:
+        importlib.import_module(f"localgcl.commands.{name}")
+    below = [group for child in kind.__subclasses__() for group in (child, *groups(child))]
+    return [group for group in below if group.__module__.startswith("localgcl.")]
+
+
+NUMBERS = [
+    pytest.param(group, field, id=f"{group.__module__.removeprefix('localgcl.')}-{field.name}")
+    for group in dict.fromkeys(groups())
+    for field in dataclasses.fields(group)
+    if {int, float} & {field.type, *typing.get_args(field.type)}
+]
+
+
+@pytest.mark.parametrize(("group", "field"), NUMBERS)
+def test_every_number_of_every_group_has_a_lowest_and_a_highest_value(
+    group: type[Any], field: "dataclasses.Field[Any]"
+) -> None:
+    low, high, above = (field.metadata[key] for key in ("low", "high", "above"))
+    assert -math.inf < max(low, above) < high < math.inf
+    several = typing.get_origin(field.type) is tuple
+    for value in (10**30, -(10**30)):
+        with pytest.raises(ValueError, match=f"^{field.name.replace('_', '-')} is .*; it must be .* at most ") as caught:
+            group(**{field.name: (value,) if several else value})
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("dim", 100_000, "dim is 100000; it must be at least 1 and at most 65536, for example 512"),
+        ("layers", 2_000_000_000, "layers is 2000000000; it must be at least 1 and at most 1000, for example 2"),
+        ("learning_rate", 1e25, "learning-rate is 1e+25; it must be above 0 and at most 10, for example 0.0005"),
+    ],
+)
+def test_slips_of_the_keyboard_are_refused_wherever_they_come_from(
+    name: str, value: float, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        LocalGCL(**{name: value}).fit(sbm(20, features=4, classes=2, mean_degree=2))  # type: ignore[arg-type]
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f"[digits]\n{name} = {value!r}\n")
+    for given in (["--recipe", str(recipe)], [f"--{name.replace('_', '-')}", f"{value!r}"]):
+        assert main(["train", "digits", "--out", str(tmp_path / "run"), *given]) == 1
+        assert capsys.readouterr().err == f"localgcl: error: {message}\n"
+    assert not (tmp_path / "run").exists()
 
 
 @options(choice=True)
@@ -181,7 +246,9 @@ def test_names_are_unique_across_groups(method: str) -> None:
     groups = [Preparation, EncoderOptions, TrainingOptions, METHODS[method].Options]
     names = [field.name for group in groups for field in dataclasses.fields(group)]
     assert [name for name, count in collections.Counter(names).items() if count > 1] == []
-    assert not {"method", "random_state", "verbose"} & set(names)  # taken by Embedder, which accepts all options by name
+    assert not {"method", "random_state", "verbose", "force_memory"} & set(
+        names
+    )  # taken by Embedder, which accepts all options by name
 
 
 @pytest.mark.parametrize("method", METHODS)

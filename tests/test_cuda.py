@@ -126,7 +126,7 @@ def test_recorded_steps_equal_steps_one_by_one(negatives: str, dropout: float, m
     monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", counted)
     recorded = fit(graph, config)
     assert len(replays) == 17  # all but the first three
-    monkeypatch.setattr(step, "_SMALL", 0)
+    monkeypatch.setattr(step, "SMALL", 0)
     one_by_one = fit(graph, config)
     assert len(replays) == 17
     # The same kernels in the same order; Adam's bias correction is computed in another precision.

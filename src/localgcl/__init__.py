@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from localgcl.estimator import LocalGCL as LocalGCL
     from localgcl.estimator import train as train
     from localgcl.evaluation import evaluate as evaluate
+    from localgcl.experiments.compare.comparing import compare as compare
     from localgcl.graph import Graph as Graph
     from localgcl.graph import Split as Split
     from localgcl.io.convert import as_graph as as_graph
     from localgcl.io.convert import to_pyg as to_pyg
     from localgcl.io.export import write_embeddings as write_embeddings
     from localgcl.nn import features as features
+    from localgcl.system.memory import OutOfMemory as OutOfMemory
 
 set_thread_defaults()  # before torch is loaded, because its threads read their settings then
 
@@ -49,10 +51,12 @@ _HOME = {
     "write_embeddings": "localgcl.io.export",
     # how good they are
     "evaluate": "localgcl.evaluation",
+    "compare": "localgcl.experiments.compare.comparing",
     # the parts, for your own training loop
     "losses": "localgcl.losses",
     "features": "localgcl.nn.features",
     "LocalGCLWarning": "localgcl.config",
+    "OutOfMemory": "localgcl.system.memory",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -16,13 +16,18 @@ from localgcl.datasets.source import Source
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
 from localgcl.losses.local import Positives
+from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
 from localgcl.ops.costs import explain
 from localgcl.recipes import read_recipe
 from localgcl.recipes import recipe as find_recipe
 from localgcl.system.devices import choose_device
 from localgcl.system.files import replacing
+from localgcl.system.text import shown
 from localgcl.training import Callback, Model, RunFolder, fit
+from localgcl.training.memory import reading_memory
+from localgcl.training.preflight import check_files
+from localgcl.training.run import default_folder
 
 _LOG = logging.getLogger("localgcl")
 Array = NDArray[Any]
@@ -48,15 +53,34 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used."""
         graph = as_graph(X)
-        self.model_ = fit(graph, self._config(graph), callbacks=callbacks, progress_bar=bool(getattr(self, "verbose", False)))
+        self.model_ = fit(
+            graph,
+            self._config(graph),
+            callbacks=callbacks,
+            progress_bar=bool(getattr(self, "verbose", False)),
+            force_memory=bool(getattr(self, "force_memory", False)),
+            say=_LOG.info,
+        )
         self.n_features_in_ = graph.num_features
         return self
 
     def transform(self, X: Any) -> Float[Array, "n d"]:
-        """Embeddings of all nodes of X, in node order; X may hold nodes and edges never seen in training."""
+        """Embeddings of all nodes of X, in node order; X may hold nodes and edges never seen in training.
+
+        Feature columns are matched by name: any order will do, columns not seen in training are ignored with a warning, and
+        a missing one is an error. Arrays have no names, so their columns must come in the order of training.
+        """
         check_is_fitted(self, "model_")
         embeddings: Array = self.model_.embed(as_graph(X)).numpy()
         return embeddings
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the feature columns seen in `fit`; as in scikit-learn, absent where they have none."""
+        check_is_fitted(self, "model_")
+        if self.model_.feature_names is None:
+            raise AttributeError("feature_names_in_: the features seen in fit have no names")
+        return np.array(self.model_.feature_names, dtype=object)
 
     @property
     def history_(self) -> list[dict[str, Any]]:
@@ -122,6 +146,7 @@ class LocalGCL(_GraphTransformer):
         deterministic: Bit-identical CPU runs.
         random_state: Seed.
         verbose: Show a progress bar.
+        force_memory: Train though it is estimated to take more memory than there is, which is refused otherwise.
 
     Example:
         >>> import localgcl as lg
@@ -155,6 +180,7 @@ class LocalGCL(_GraphTransformer):
         deterministic: bool = False,
         random_state: int = 0,
         verbose: bool = False,
+        force_memory: bool = False,
     ) -> None:
         self.dim = dim
         self.temperature = temperature
@@ -177,6 +203,7 @@ class LocalGCL(_GraphTransformer):
         self.deterministic = deterministic
         self.random_state = random_state
         self.verbose = verbose
+        self.force_memory = force_memory
 
     @classmethod
     def from_recipe(cls, dataset: str, **changes: Any) -> "LocalGCL":
@@ -189,7 +216,7 @@ class LocalGCL(_GraphTransformer):
     def _asked(self) -> tuple[str, dict[str, Any]]:
         asked = self.get_params(deep=False)
         asked["seed"] = asked.pop("random_state")
-        asked.pop("verbose")
+        del asked["verbose"], asked["force_memory"]
         return "local-gcl", asked
 
     @classmethod
@@ -204,25 +231,38 @@ class LocalGCL(_GraphTransformer):
 class Embedder(_GraphTransformer):
     """Node embeddings by any method of `localgcl methods`; options are that method's own and the shared ones, by name.
 
+    `random_state`, `verbose` and `force_memory` are as in `LocalGCL`.
+
     Example:
         >>> import localgcl as lg
         >>> lg.Embedder(method="random-init", dim=16).fit_transform(lg.load("digits")).shape
         (1797, 16)
     """
 
-    def __init__(self, method: str = "local-gcl", *, random_state: int = 0, verbose: bool = False, **options: Any) -> None:
+    _OWN = ("method", "random_state", "verbose", "force_memory")
+
+    def __init__(
+        self,
+        method: str = "local-gcl",
+        *,
+        random_state: int = 0,
+        verbose: bool = False,
+        force_memory: bool = False,
+        **options: Any,
+    ) -> None:
         self.method = method
         self.random_state = random_state
         self.verbose = verbose
+        self.force_memory = force_memory
         self.options = options
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
         """Parameters by name, options included: scikit-learn reads names off a signature, and **options hides them."""
-        return {"method": self.method, "random_state": self.random_state, "verbose": self.verbose, **self.options}
+        return {**{name: getattr(self, name) for name in self._OWN}, **self.options}
 
     def set_params(self, **params: Any) -> "Embedder":
         for name, value in params.items():
-            if name in ("method", "random_state", "verbose"):
+            if name in self._OWN:
                 setattr(self, name, value)
             else:
                 self.options = {**self.options, name: value}
@@ -250,6 +290,7 @@ def train(
     callbacks: tuple[Callback, ...] = (),
     say: Callable[[str], None] = lambda _: None,
     progress_bar: bool = False,
+    force_memory: bool = False,
     **settings: Any,
 ) -> Embedder:
     """Trains into a run folder, as `localgcl train` does: settings, metrics, weights, and the embeddings of all nodes.
@@ -265,6 +306,7 @@ def train(
         callbacks: Called with each logged row.
         say: Takes each line about what is done, for example `print`.
         progress_bar: Show one on stderr.
+        force_memory: Go on though the run is estimated to take more memory than there is, which is refused otherwise.
         **settings: Options of the method and the shared ones, by name. Those not given come from the recipe, or are chosen
             from the graph's statistics.
 
@@ -286,10 +328,14 @@ def train(
     if not isinstance(source, Source):
         source = as_graph(source)
     known = source.to_dict() if isinstance(source, Source) else {}
-    out = out or f"runs/{source.name}"
+    out = out or default_folder(source.name)
     if resume:  # checked before the graph is read
         asked = {**(read_recipe(recipe, source.name) if recipe else {}), **settings}
         RunFolder.open(out).check_same({**known, **asked, **({"method": method} if method else {})})
+    else:
+        configure(method or "local-gcl", settings)  # wrong settings are refused before the graph is read
+    if isinstance(source, Source) and source.edges is not None:
+        check_files(source.edges, source.features, force=force_memory)
     loaded = source.read() if isinstance(source, Source) else source
     if resume:
         config = RunFolder.open(out).config
@@ -308,6 +354,9 @@ def train(
         warm_start=warm_start,
         callbacks=callbacks,
         progress_bar=progress_bar,
+        force_memory=force_memory,
+        reading=_reading(source, loaded),
+        say=say,
     )
     embeddings = model.embed(loaded).numpy()
     with replacing(RunFolder.open(out).embeddings) as temporary, temporary.open("wb") as file:
@@ -315,10 +364,18 @@ def train(
     if model.history:
         last = model.history[-1]
         say(f"{config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
-    say(f"{embeddings.shape[0]:,} embeddings of {embeddings.shape[1]} numbers in {out}")
+    say(f"{embeddings.shape[0]:,} embeddings of {embeddings.shape[1]} numbers in {shown(out)}")
     if loaded.y is not None and known:
-        say(f"next: localgcl evaluate {out}")
+        say(f"next: localgcl evaluate {shown(out)}")
     return Embedder.of(model)
+
+
+def _reading(source: Source | Graph, graph: Graph) -> int:
+    """Bytes that reading the graph took at its peak; 0 where it was not read here."""
+    if isinstance(source, Graph):
+        return 0
+    structural = source.edges is not None and source.features is None
+    return reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)
 
 
 def _form_of_negatives(config: Config, graph: Graph) -> list[str]:

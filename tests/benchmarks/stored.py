@@ -14,7 +14,7 @@ def row(experiment: str, label: str, graph: str, test: float, seed: int = 0) -> 
     cell = line.cell(graph, seed, timed=found.timed)
     assert cell is not None
     known = {"settings": json.dumps(cell.settings), "peak_mib": "", "protocol": cell.evaluator, "outcome": "ok"}
-    known |= {"recipe": cell.recipe, "method": line.method, "graph": graph, "timed": "False", "torch": "2"}
+    known |= {"recipe": cell.recipe, "method": line.method, "graph": graph, "timed": "False", "torch": "2", "source": "run"}
     known |= {"date": "2026-01-02T03:04:05+00:00", "commit": "abcdef0123", "hardware": "a card"}
     return {
         **known,

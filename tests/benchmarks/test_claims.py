@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from localgcl.config import read_toml
 from localgcl.experiments.reproduce import lines
 from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.reproduce.store import Store
-from tests.benchmarks.stored import fill
+from tests.benchmarks.stored import fill, row
 
 
 @pytest.fixture
@@ -38,6 +39,18 @@ def test_evidence_is_read_from_results(evidence: Evidence) -> None:
         evidence
     )
     assert "| actor | not run | 29.00 | 32.00 mvgrl | 34.50 |" in EVIDENCE["heterophily"](evidence)
+
+
+def test_a_rival_that_was_not_trained_is_marked_and_counted(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed in (0, 1):
+        store.add(row("table-main", "local-gcl, printed settings", "cs", 95.0 + seed, seed))
+        rival = row("table-main", "dgi", "cs", 94.0 + seed, seed)
+        # Early stopping waited for as many steps as it has patience: the first weights were the best.
+        store.add({**rival, "steps": json.loads(rival["settings"])["patience"] + 1})
+    text = EVIDENCE["augmentation-free"](Evidence(store.rows(), {})).replace("\N{NO-BREAK SPACE}", " ")
+    assert "| cs | 95.50 | 94.50 dgi †2 |" in text
+    assert "Of 1 pairs of a graph and such a method local-gcl is ahead in 1 and behind in 0 beyond noise. In 1 pairs" in text
 
 
 def test_evidence_is_read_from_studies() -> None:

@@ -1,10 +1,13 @@
+import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 from benchmarks.comparison import listed, long_table, places, sentence, short_table
 
+from localgcl.experiments.reproduce.statistics import Difference
 from localgcl.experiments.reproduce.store import Results, Store
-from tests.benchmarks.stored import fill
+from tests.benchmarks.stored import fill, row
 
 
 @pytest.fixture
@@ -34,16 +37,32 @@ def test_the_readmes_table_and_sentence(results: Results) -> None:
         "| PubMed | 80.2 | 81.2 gca |  |",
         "| CS | 95.2 | 94.2 mvgrl | 90.5 |",
         "",
-        "Local-GCL has the highest mean on 2 of 3 graphs, clearly on CS and within noise on the others; gca leads on PubMed.",
+        "Local-GCL has the highest mean on 2 of 3 graphs, clearly on CS and within noise on the others; gca leads on PubMed",
+        "(within noise).",
     ]
     assert short_table({}) == "Not run yet."
-    assert "| Actor | 29.00 | 32.00 mvgrl | one pair | 34.50 |" in long_table(results)
-    assert "| Cora | 81.50 | 81.00 cca-ssg | +0.50 [" in long_table(results)
+    assert "| Actor | 29.00 | 32.00 mvgrl | one seed | 34.50 |" in long_table(places("table-heterophily", results))
+    assert "| Cora | 81.50 | 81.00 cca-ssg | +0.50 [" in long_table(places("table-main", results))
 
 
 def test_a_lead_within_noise_is_not_called_clear(results: Results) -> None:
     cora, pubmed, cs = places("table-main", results)
     assert sentence([cora]) == "Local-GCL has the highest mean on 1 of 1 graphs, nowhere beyond noise."
     assert sentence([cs]) == "Local-GCL has the highest mean on 1 of 1 graphs, clearly on CS."
-    assert sentence([pubmed]) == "Local-GCL has the highest mean on 0 of 1 graphs; gca leads on PubMed."
+    assert sentence([pubmed]) == "Local-GCL has the highest mean on 0 of 1 graphs; gca leads on PubMed (within noise)."
+    clear = dataclasses.replace(pubmed, gap=Difference(2, -1.0, -1.2, -0.8))
+    assert sentence([clear]) == "Local-GCL has the highest mean on 0 of 1 graphs; gca leads on PubMed."
     assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_rival_that_was_not_trained_is_marked(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed in (0, 1):
+        store.add(row("table-main", "local-gcl, printed settings", "cs", 95.0 + seed, seed))
+        rival = row("table-main", "dgi", "cs", 94.0 + seed, seed)
+        # Early stopping waited for as many steps as it has patience: the first weights were the best.
+        store.add({**rival, "steps": json.loads(rival["settings"])["patience"] + 1 + seed})
+    (cs,) = places("table-main", store.rows())
+    assert (cs.kept_initial, cs.rival) == (1, "dgi †1")
+    assert "| CS | 95.5 | 94.5 dgi †1 |  |" in short_table(store.rows()).replace("\N{NO-BREAK SPACE}", " ")
+    assert short_table(store.rows()).endswith("†n: in n runs early stopping kept the initial weights.")

@@ -52,11 +52,13 @@ def test_help_needs_no_torch_and_names_every_command() -> None:
     code = "import sys, localgcl.commands as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip().endswith("False")
-    for command in ("train", "embed", "evaluate", "tune", "datasets", "methods", "bench", "reproduce"):
+    for command in ("train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"):
         assert re.search(rf"^\s+{command}\s", printed, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["train", "embed", "evaluate", "tune", "datasets", "methods", "bench", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"]
+)
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         run(command, "--help")
@@ -283,3 +285,52 @@ def test_output_can_be_cut_off(tmp_path: Path) -> None:
     command = f"{sys.executable} -m localgcl datasets | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=True)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--splits", "99999999999", "splits is 99999999999; it must be at least 1 and at most 1000"),
+        ("--splits", "0", "splits is 0"),
+        ("--seed", "-1", "seed is -1"),
+        ("--seed", "9" * 30, "seed is 999"),
+    ],
+)
+def test_evaluation_options_have_bounds(
+    option: str, value: str, message: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number of splits without end would never return."""
+    np.save(files / "z.npy", np.random.default_rng(0).normal(size=(10, 3)))
+    assert run("evaluate", files / "z.npy", "--labels", files / "labels.csv", option, value) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
+
+
+def test_sizes_of_methods_have_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("methods", "--nodes", "-5") == 1
+    assert "nodes is -5; it must be at least 1" in capsys.readouterr().err
+    assert run("methods", "--dim", "9" * 4000) == 1
+    error = capsys.readouterr().err
+    assert "dim is 999" in error
+    assert len(error) < 500
+
+
+def test_damaged_weights_are_one_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", *source(files), *FAST, "--out", files / "run", "--quiet") == 0
+    weights = files / "run" / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-10] ^= 1
+    weights.write_bytes(content)
+    for command in (
+        f"embed {files / 'run'} -o {files / 'z.csv'}",
+        f"evaluate {files / 'run'}",
+        f"train --resume --out {files / 'run'}",
+    ):
+        assert run(*command.split()) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(
+            f"localgcl: error: {weights} is damaged or not a weights file (its content does not match its h"
+        )
+        assert error.count("\n") == 1
+    assert not (files / "z.csv").exists()

@@ -11,6 +11,7 @@ from localgcl.commands import reproduce as command
 from localgcl.evaluation import evaluate
 from localgcl.experiments.reproduce import cells, lines, plots, running
 from localgcl.experiments.reproduce.lines import Experiment, Line
+from localgcl.experiments.reproduce.origin import digest
 from localgcl.experiments.reproduce.store import Store
 from localgcl.experiments.reproduce.studies import STUDIES
 from localgcl.experiments.reproduce.table import Table
@@ -48,7 +49,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"local-gcl": {**TINY, "num_features": 64}, "dgi": {"dim": 8, "steps": 2}}
     monkeypatch.setattr(lines, "recipe", lambda method, _: known.get(method))
     monkeypatch.setattr(cells, "_graph", graph)
-    monkeypatch.setattr(running, "check_committed", lambda: None)
+    monkeypatch.setattr(running, "check_committed", lambda _: None)
+    monkeypatch.setattr(command, "check_commit", lambda _: None)
 
     def fast(*arguments: Any, protocol: str, **settings: Any) -> Any:
         assert protocol == "linear"
@@ -88,10 +90,25 @@ def test_from_nothing_to_tables_and_files(tmp_path: Path, capsys: pytest.Capture
     assert "Source: 8 results; evaluator linear; " in page
     assert r"\label{small-table}" in (out / "small-table.tex").read_text(encoding="utf-8")
     assert len(Store(out).rows()) == 8
+    assert {(row["source"], row["digest"]) for row in Store(out).rows().values()} == {("run", digest())}
 
     assert reproduce("small-table", "--out", out) == 0
     assert "cells to run" not in capsys.readouterr().out
     assert len(Store(out).rows()) == 8
+
+
+@pytest.mark.usefixtures("never")
+@pytest.mark.parametrize("name", ["small-table", "table-hyperparameters"])
+def test_a_commit_that_cannot_be_recorded_is_refused_before_anything_runs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(commit: str | None) -> None:
+        raise ValueError(f"--commit {commit} is for copies")
+
+    monkeypatch.setattr(command, "check_commit", refuse)
+    assert reproduce(name, "--commit", "abc", "--out", tmp_path / "out") == 1
+    assert capsys.readouterr().err == "localgcl: error: --commit abc is for copies\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_graphs_methods_and_seeds_narrow_it_down(tmp_path: Path) -> None:

@@ -113,3 +113,11 @@ def test_bad_input() -> None:
         evaluate_links(np.eye(4), holdout)
     with pytest.raises(ValueError, match="NaN"):
         evaluate_links(np.full((3, 2), np.nan), holdout)
+
+
+def test_edges_that_are_not_hidden_keep_their_weights() -> None:
+    graph = Graph.from_edges(range(8), [*range(1, 8), 0], x=torch.eye(8), weights=range(1, 9))
+    training, _ = hold_out_edges(graph, 0.25)
+    assert training.weights is not None
+    assert training.weights.tolist() == [source + 1.0 for source in training.rows.tolist()]
+    assert training.num_edges == 6

@@ -60,6 +60,18 @@ def test_scaled_rows_agree_with_scikit_learn(x: Any) -> None:
     np.testing.assert_array_equal(scale(graph_of(x).x, "raw", {}).numpy(), x)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_rows_of_any_size_get_unit_norm(layout: Any, norm: Scaling) -> None:
+    # The square of 1e30 is infinite in float32, that of 1e-30 is zero; 1e-40 has few bits, but they are exact.
+    sizes = np.array([3e38, 1e30, 1e19, 1.0, 1e-19, 1e-30, 1e-40], dtype=np.float32)
+    x = sizes[:, None] * np.array([1, 0, -0.5, 0.25], dtype=np.float32)
+    scaled = scale(graph_of(layout(x)).x, norm, {}).to_dense().numpy()
+    exact = x.astype(float)  # not scikit-learn, which takes norms below 1e-15 for zero
+    exact /= np.linalg.norm(exact, 1 if norm == "l1" else 2, axis=1, keepdims=True)
+    np.testing.assert_allclose(scaled, exact, rtol=1e-6)  # float32 against float64
+
+
 @pytest.mark.parametrize("scaling", ["binary", "l1", "l2"])
 def test_zero_rows_and_stored_zeros_stay_zero(scaling: Scaling) -> None:
     # Row 0 stores a zero beside a 3, row 1 nothing, row 2 only a zero.

@@ -144,19 +144,6 @@ def test_edge_index_pairs(kind: Any) -> None:
     assert edge_set(as_graph((kind([[0, 1, 3], [1, 2, 3]]), X))) == [(0, 1), (1, 2), (3, 3)]
 
 
-def test_weights_are_ignored_aloud() -> None:
-    with pytest.warns(LocalGCLWarning, match="weights or features are ignored"):
-        as_graph((sp.csr_array(np.diag([1.0, 2.0, 1.0, 1.0])), X))
-    with pytest.warns(LocalGCLWarning, match="ignored"):
-        as_graph(Data(torch.from_numpy(X), torch.tensor([[0], [1]]), edge_attr=torch.tensor([[0.5]])))
-    weighted: Any = nx.Graph()
-    weighted.add_edge(0, 1, weight=3)
-    with pytest.warns(LocalGCLWarning) as caught:
-        as_graph(weighted, x=X[:2])
-    assert len(caught) == 1
-    as_graph(Data(torch.from_numpy(X), torch.tensor([[0], [1]]), edge_weight=torch.ones(1)))  # all 1: nothing to say
-
-
 def test_missing_features_are_structural_ones_and_said_so() -> None:
     edges = np.array([[0, 1, 2], [1, 2, 3]])
     with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features computed from the edges alone"):
@@ -164,6 +151,54 @@ def test_missing_features_are_structural_ones_and_said_so() -> None:
     assert graph.x.shape == (4, 128)
     assert edge_set(graph) == [(0, 1), (1, 2), (2, 3)]  # the features see the undirected graph; the edges stay directed
     assert torch.equal(graph.x, structural_features(graph.symmetrized()))
+
+
+# Sparse matrices of torch, and matrices whose parts do not fit each other
+
+
+@pytest.mark.parametrize("layout", [Tensor.to_sparse_coo, Tensor.to_sparse_csr, Tensor.to_sparse_csc])
+def test_torch_adjacency_matrices(layout: Any) -> None:
+    adjacency = torch.zeros(4, 4)
+    adjacency[[0, 2], [1, 0]] = 1
+    assert edge_set(as_graph((layout(adjacency), X))) == [(0, 1), (2, 0)]
+    assert edge_set(as_graph(Data(x=torch.from_numpy(X), adj_t=layout(adjacency.T)))) == [(0, 1), (2, 0)]
+
+
+def broken_csr(indptr: list[int]) -> Tensor:
+    return torch.sparse_csr_tensor(torch.tensor(indptr), torch.arange(4), torch.ones(4), (4, 4), check_invariants=False)
+
+
+@pytest.mark.parametrize("indptr", [[0, 10**9, 0, 0, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5]])
+def test_corrupt_pointers_are_refused_wherever_they_enter(indptr: list[int]) -> None:
+    matrix: Any = sp.csr_array(np.eye(4))
+    matrix.indptr = np.array(indptr)
+    tensor, edges = broken_csr(indptr), [[0], [1]]
+    given: list[tuple[Any, str]] = [
+        ((matrix, X), "the adjacency matrix"),
+        ((tensor, X), "the adjacency matrix"),
+        ((edges, matrix), "features"),
+        ((edges, tensor), "features"),
+        (Data(x=torch.from_numpy(X), adj_t=tensor), "adj_t"),
+        (Data(x=tensor, edge_index=torch.tensor(edges)), "features"),
+        (DGLGraph(feat=tensor), "features"),
+    ]
+    for obj, place in given:
+        with pytest.raises(ValueError, match=f"{place}: row pointers .indptr. must rise from 0 to the number of entries .4."):
+            as_graph(obj)
+
+
+def test_pyg_edges_and_masks_must_have_their_shapes() -> None:
+    x = torch.from_numpy(X)
+    with pytest.raises(ValueError, match=r"edges have shape \(3, 2\); an edge_index has shape \(2, m\): transpose it"):
+        as_graph(Data(x, torch.zeros(3, 2, dtype=torch.int64)))
+    for mask in (torch.ones(3).bool(), torch.ones(4, 2, 2).bool()):
+        with pytest.raises(ValueError, match=r"a mask has shape .*; give \(4,\) or \(4, splits\), a value per node"):
+            as_graph(Data(x, torch.tensor([[0], [1]]), train_mask=mask))
+
+
+def test_big_endian_arrays_are_read() -> None:
+    edges, x, y = np.array([[0, 1], [1, 2]], dtype=">i8"), X.astype(">f8"), np.array([0, 1, 0, 1], dtype=">i4")
+    assert same(as_graph((edges, x, y)), as_graph((edges.astype(int), X, [0, 1, 0, 1])))
 
 
 # networkx
@@ -224,9 +259,10 @@ def test_networkx_and_scipy_agree(edges: list[tuple[int, int]]) -> None:
 class DGLGraph:
     __module__ = "dgl.heterograph"
 
-    def __init__(self, homogeneous: bool = True) -> None:
+    def __init__(self, homogeneous: bool = True, feat: Tensor | None = None) -> None:
         self.is_homogeneous = homogeneous
-        self.ndata = {"feat": torch.from_numpy(X), "label": torch.tensor([0, 1, 1, 0]), "train_mask": torch.eye(4)[0].bool()}
+        features = torch.from_numpy(X) if feat is None else feat
+        self.ndata = {"feat": features, "label": torch.tensor([0, 1, 1, 0]), "train_mask": torch.eye(4)[0].bool()}
         self.edata: dict[str, Tensor] = {}
 
     def edges(self) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ EDGE_FILES: dict[str, Callable[[Path], object]] = {
     "tall.npy": lambda path: np.save(path, np.array([[1, 2], [2, 3], [2, 3]])),
     "wide.npy": lambda path: np.save(path, np.array([[1, 2, 2], [2, 3, 3]], dtype=np.int32)),
     "ends.npz": lambda path: np.savez(path, source=[1, 2], target=[2, 3]),
-    "edge_index.npz": lambda path: np.savez(path, edge_index=[[1, 2], [2, 3]], other=[0]),
+    "edge_index.npz": lambda path: np.savez(path, edge_index=[[1, 2], [2, 3]], x=[0], y=[0]),
 }
 
 
@@ -66,13 +66,6 @@ def test_edges_of_a_sparse_matrix(tmp_path: Path) -> None:
     assert graph.num_nodes == 5  # the shape counts isolated nodes too
     assert edge_set(graph) == [(0, 1), (1, 2)]
     np.testing.assert_array_equal(graph.to_scipy().toarray(), adjacency.toarray())
-
-
-def test_weights_are_ignored_aloud(tmp_path: Path) -> None:
-    put(tmp_path / "e.csv", "source,target,weight\na,b,0.5\n")
-    put(tmp_path / "x.csv", FEATURES)
-    with pytest.warns(LocalGCLWarning, match=r"e\.csv: edge weights are ignored"):
-        read_graph(tmp_path / "e.csv", features=tmp_path / "x.csv")
 
 
 # Features and labels
@@ -157,6 +150,81 @@ def test_nodes_without_features_are_those_of_edges_and_labels(tmp_path: Path) ->
     np.save(tmp_path / "y.npy", np.zeros(102, dtype=int))
     with pytest.warns(LocalGCLWarning, match="structural"):
         assert read_graph(edges, labels=tmp_path / "y.npy").num_nodes == 102  # one label a node: isolated nodes count
+
+
+def test_tables_name_their_features_and_arrays_do_not(tmp_path: Path) -> None:
+    edges = put(tmp_path / "e.csv", "source,target\n0,1\n")
+    pd.DataFrame({"id": [0, 1], "g": [1, 2], " f": [3, 4]}).to_parquet(tmp_path / "x.parquet")
+    pd.DataFrame(X, index=range(4)).to_csv(tmp_path / "counted.csv")
+    np.save(tmp_path / "x.npy", X)
+    files = {
+        put(tmp_path / "x.csv", "id,g,\ufeffé \n0,1,2\n1,3,4\n"): ("g", "\ufeffé"),
+        put(tmp_path / "x.tsv", 'id\tg\t"a, b"\n0\t1\t2\n1\t3\t4\n'): ("g", "a, b"),
+        tmp_path / "x.parquet": ("g", " f"),
+        tmp_path / "counted.csv": ("0", "1"),
+        tmp_path / "x.npy": None,
+    }
+    for path, names in files.items():
+        assert read_graph(edges, features=path).feature_names == names
+    with pytest.warns(LocalGCLWarning, match="structural"):
+        assert read_graph(edges).feature_names is None
+
+
+@pytest.mark.parametrize("header", ["source,target,target", "Source,SOURCE,target", "source,target,other, Target "])
+def test_an_end_of_an_edge_is_named_once(tmp_path: Path, header: str) -> None:
+    cells = ",".join("0123"[: header.count(",") + 1])
+    with pytest.raises(ValueError, match=r"e\.csv has several columns of one name: '(source|target)'; rename"):
+        read_graph(put(tmp_path / "e.csv", f"{header}\n{cells}\n"))
+    table = pa.table([[0]] * (header.count(",") + 1), names=header.split(","))
+    pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"e\.parquet has several columns of one name"):
+        read_graph(tmp_path / "e.parquet")
+
+
+def test_columns_that_are_not_read_may_repeat(tmp_path: Path) -> None:
+    edges = put(tmp_path / "e.csv", "source,target,note,note\na,b,1,2\n")
+    with pytest.warns(LocalGCLWarning, match="edge columns that are not used: 'note';"):
+        assert read_graph(edges, features=put(tmp_path / "x.csv", FEATURES)).num_edges == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("people.csv", "people"), ("a.b.csv", "a"), ("..csv", "graph"), (".csv", "graph"), (". .csv", "graph"), (".x.csv", "x")],
+)
+def test_a_graph_is_named_after_its_file(tmp_path: Path, file: str, name: str) -> None:
+    assert read_graph(put(tmp_path / file, EDGES), features=put(tmp_path / "features.csv", FEATURES)).name == name
+
+
+ESCAPE = "\x1b]0;owned\x07\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("edges", "features", "labels"),
+    [
+        (f"source,target\n{ESCAPE},b\n", FEATURES, None),
+        (f"{ESCAPE},target\na,b\n", FEATURES, None),
+        (EDGES, f"id,f\na,1\nb,{ESCAPE}\nc,3\n", None),
+        (EDGES, f"id,f\na,1\nb,2\nc,3\n{ESCAPE},4\n{ESCAPE},4\n", None),
+        (EDGES, f"id,{ESCAPE},{ESCAPE}\na,1,2\n", None),
+        (EDGES, f"id,{ESCAPE}\na,\nb,\nc,\n", None),
+        (EDGES, FEATURES, f"id,y\na,{ESCAPE}\n"),
+        (EDGES, FEATURES, f"id,y\n{ESCAPE},1\n"),
+        (EDGES, f"{ESCAPE},0.5\na,1\n", None),
+    ],
+)
+def test_errors_print_no_escape_codes_of_cells_and_file_names(
+    tmp_path: Path, edges: str, features: str, labels: str | None
+) -> None:
+    folder = tmp_path / "\x1b[2Jfolder"
+    folder.mkdir()
+    with pytest.raises(ValueError, match="folder") as caught:
+        read_graph(
+            put(folder / "e.csv", edges),
+            features=put(folder / "x.csv", features),
+            labels=None if labels is None else put(folder / "y.csv", labels),
+        )
+    assert str(caught.value).isprintable()
+    assert r"\x1b[2J" in str(caught.value)
 
 
 # Ids
@@ -244,6 +312,8 @@ BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
     ("x.csv", "id,f,g\na,1,2\nb,,3\nc,1,1\n", r"column 'f' is empty for node 'b'; fill it in or drop the row"),
     ("x.csv", "id,f\na,1\n,2\n", "the node id in data row 2 is empty"),
     ("x.csv", "id,f\na,1\nb,2,3\n", r"x\.csv, line 3: 3 cells where there should be 2"),
+    ("x.csv", "id,f,g,f,g\na,1,2,3,4\n", r"x\.csv has several columns of one name: 'f', 'g'; rename or drop the repeats"),
+    ("x.csv", "id,f,id\na,1,2\n", "several columns of one name: 'id'"),
     ("x.csv", "id,f\n", "has a header but no rows"),
     ("x.csv", "id\na\nb\n", "has only the column 'id'; give the id first, then the features"),
     ("x.csv", "7,0.5,1\n8,1,2\n", r"the first row \('7', '0.5', '1'\) looks like data; add a header line"),
@@ -253,7 +323,13 @@ BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
         parquet(id=["a", "b", "c"], colour=["x", "y", "z"]),
         r"column 'colour' is of type string; features are numbers",
     ),
+    (
+        "x.parquet",
+        parquet(id=["a", "b", "c"], f=["x", "y", "z"], g=[1, 2, 3], h=[[0], [1], [2]]),
+        "2 columns are no numbers: 'f', 'h'; encode or drop them",
+    ),
     ("x.parquet", parquet(id=["a", "b", "c"], f=[1, None, 2]), "column 'f' is empty for node 'b'"),
+    ("x.parquet", parquet(id=["a", "b", "c"], f=[None, None, None]), "column 'f' is empty for node 'a'"),
     ("x.parquet", parquet(id=["a", "b", "c"], f=[1, np.inf, 2]), "node 'b' has a feature that is NaN or infinite"),
     ("x.parquet", parquet(f=[0.5, 0.25], g=[0.5, 0.25]), "first column 'f': node id 0.5 is no integer; use integers or text"),
     ("x.parquet", parquet(v=[[0.5], [0.25]], g=[0.5, 0.25]), "node ids are of type list"),
@@ -297,6 +373,7 @@ BAD_LABELS: list[tuple[str, str | bytes, str]] = [
     ("y.csv", "id,label\na,-2\n", "the label of node 'a' is '-2'"),
     ("y.csv", "id,label\na,0\nb,\n", "the label of node 'b' is empty; write -1 or drop the row"),
     ("y.csv", "id,label\n,0\n", "the node id in data row 1 is empty"),
+    ("y.csv", "id,id\na,0\n", "several columns of one name: 'id'"),
     ("y.csv", "id,label\n", "has a header but no rows"),
     ("y.csv", "id,label,more\na,1,2\n", "has the columns 'id', 'label', 'more'; labels need two"),
     ("y.csv", "id,label\na,1e30\n", "the label of node 'a' is '1e30'"),

@@ -157,9 +157,21 @@ def test_arrays_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_arrays(tmp_path / "s.npz", ".npz", ("x",))["x"].toarray(), np.eye(2))
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_arrays_of_either_byte_order_are_read_alike(tmp_path: Path, order: str) -> None:
+    np.save(tmp_path / "e.npy", np.array([[0, 1], [1, 2]], dtype=f"{order}i8"))
+    np.save(tmp_path / "x.npy", np.array([[1.5], [2], [3]], dtype=f"{order}f8"))
+    np.save(tmp_path / "y.npy", np.array([2, 0, 1], dtype=f"{order}i4"))
+    graph = read_graph(tmp_path / "e.npy", features=tmp_path / "x.npy", labels=tmp_path / "y.npy")
+    assert graph.indices.tolist() == [1, 2]
+    assert graph.x.tolist() == [[1.5], [2], [3]]
+    assert graph.y is not None
+    assert graph.y.tolist() == [2, 0, 1]
+
+
 def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.array([{}], dtype=object))
-    with pytest.raises(ValueError, match=r"a\.npz cannot be read.*allow_pickle"):
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read.*values of type '\|O'; save numbers or text"):
         read_arrays(tmp_path / "a.npz", ".npz", ("x",))
 
 
@@ -194,7 +206,7 @@ BAD_EDGES: list[tuple[str, str | bytes, str]] = [
     ("e.npy", EDGES, "cannot be read"),
     ("e.npy", NPY_BYTES[:300], "cannot be read"),
     ("e.npy", NPY_BYTES[:20], "cannot be read"),
-    ("e.npy", saved(np.save, np.array([{}, []], dtype=object)), "cannot be read.*allow_pickle"),
+    ("e.npy", saved(np.save, np.array([{}, []], dtype=object)), "cannot be read.*values of type '.O'"),
     ("e.npy", NPZ_BYTES, r"is an NPZ archive; rename it"),
     ("e.npy", saved(np.save, np.zeros((3, 3), dtype=int)), r"shape \(3, 3\); edges need shape \(m, 2\) or \(2, m\)"),
     ("e.npy", saved(np.save, np.zeros((0, 2), dtype=int)), "0 sources and 0 targets"),
@@ -205,6 +217,9 @@ BAD_EDGES: list[tuple[str, str | bytes, str]] = [
     ("e.npz", saved(np.savez, a=[1]), "has the arrays 'a'; it needs edge_index or source or target"),
     ("e.npz", saved(np.savez, source=[1]), "has no array 'target'"),
     ("e.npz", saved(np.savez, source=[1, 2], target=[1]), "2 sources and 1 targets"),
+    ("e.npz", saved(np.savez, source=np.array(1), target=[2, 3]), "1 sources and 2 targets"),
+    ("e.npz", saved(np.savez, edge_index=np.array(7)), r"shape \(\); edges need shape"),
+    ("e.npy", NPY_BYTES[:60], "cannot be read"),
     ("e.npz", saved(sp.save_npz, sp.csr_array(np.ones((2, 3)))), r"shape \(2, 3\); an adjacency matrix must be square"),
 ]
 

@@ -86,6 +86,10 @@ def test_one_feature_in_a_series_goes_by_its_index() -> None:
         (EDGES, FEATURES.iloc[3:], None, r"node 'a' \(and 1 more\) has no row"),
         (EDGES, FEATURES.assign(id="a"), None, "x: node 'a' has 4 rows; keep one row"),
         (EDGES, FEATURES.assign(f="cat"), None, "column 'f' is of type .*: encode or drop it"),
+        (EDGES, FEATURES.assign(f="cat", g="dog"), None, "x: 2 columns are no numbers: 'f', 'g'; encode or drop them"),
+        (EDGES, FEATURES.set_axis(["id", "f", "f"], axis=1), None, "x has several columns of one name: 'f'; rename or drop"),
+        (EDGES, FEATURES.set_axis(["id", "f", "id"], axis=1), None, "x has several columns of one name: 'id'"),
+        (EDGES.set_axis(["source", "target", "Source"], axis=1), FEATURES, None, "several columns of one name: 'source'"),
         (EDGES, FEATURES[["id"]], None, "only the column 'id'"),
         (EDGES, FEATURES.assign(g=np.nan), None, "column 'g' is empty for node 'c'"),
         (EDGES, FEATURES[["f", "g"]] + 0.5, None, "first column 'f': node id 0.5 is no integer"),
@@ -123,11 +127,6 @@ def test_values_in_node_order_without_a_class_are_unknown() -> None:
     assert graph.y.tolist() == [1, -1, 0, -1]
     with pytest.raises(ValueError, match="y has 2 labels for 4 nodes"):
         as_graph(edges, x=X, y=[0, 1])
-
-
-def test_weights_in_a_table_are_ignored_aloud() -> None:
-    with pytest.warns(LocalGCLWarning, match="the table of edges: edge weights are ignored"):
-        as_graph(EDGES.assign(weight=[1.0, 0.5]), x=FEATURES)
 
 
 # Which tables there are

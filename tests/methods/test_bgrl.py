@@ -116,7 +116,8 @@ def test_neighbours_need_edges() -> None:
         fit(Graph.from_edges([], [], x=torch.ones(1, 3)), checks.config("bgrl"))
 
 
-def test_neighbours_need_half_the_memory() -> None:
+def test_neighbours_need_about_half_the_memory() -> None:
     size = (1000, 8000, 50)
     views, neighbours = (METHODS["bgrl"].memory(*size, configure("bgrl", {"positives": p})) for p in ("views", "neighbours"))
-    assert views == 2 * neighbours > 0
+    # The inputs and temporaries of both are there once.
+    assert 1.5 * neighbours < views < 2 * neighbours

@@ -7,7 +7,8 @@ import torch
 from localgcl.config import LocalGCLWarning
 from localgcl.methods import mode as mode_module
 from localgcl.methods.mode import choose_mode
-from localgcl.system.devices import device_memory, in_bytes
+from localgcl.system.devices import device_memory
+from localgcl.system.memory import in_bytes
 
 CPU = torch.device("cpu")
 

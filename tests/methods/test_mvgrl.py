@@ -12,6 +12,7 @@ from localgcl.losses import mvgrl_loss
 from localgcl.methods import configure
 from localgcl.methods.mvgrl import MVGRL
 from localgcl.nn.augment import diffuse, shuffle_features
+from localgcl.nn.encoders import GCN
 from localgcl.ops import SparseMatrix
 from localgcl.ops.propagation import propagation
 from tests.methods import infomax
@@ -76,6 +77,7 @@ def test_the_algorithm_by_hand() -> None:
     def encode(x: Tensor) -> list[Tensor]:
         result: list[Tensor] = []
         for matrix, encoder in zip(matrices, (method.encoder, method.diffused_encoder), strict=True):
+            assert isinstance(encoder, GCN)
             layer, activation = encoder.weights[0], encoder.activations[0]
             assert isinstance(layer, nn.Linear)
             result.append(activation(matrix @ x @ layer.weight.T + layer.bias))

@@ -24,7 +24,7 @@ from localgcl.nn.augment import (
 )
 from localgcl.nn.encoders import propagation
 from tests.references.augment import diffusion, drop_rates, top_rows
-from tests.references.graphs import messy_graph
+from tests.references.graphs import messy_graph, weighted_graph, with_parallels
 
 CENTRALITIES: list[Centrality] = ["degree", "pagerank", "eigenvector"]
 
@@ -271,3 +271,35 @@ def test_rates_do_not_depend_on_the_order_of_nodes(kind: Centrality) -> None:
     dense[graph.rows, graph.indices] = edge_drop_rates(graph, 0.3, kind)
     moved[other.rows, other.indices] = edge_drop_rates(other, 0.3, kind)
     torch.testing.assert_close(moved[position][:, position], dense)
+
+
+# Weights
+
+
+def test_edges_that_stay_keep_their_weights() -> None:
+    graph = weighted_graph(40, 300)
+    view = drop_edges(graph, 0.5, generator())
+    whole = graph.to_scipy().toarray()
+    assert 0 < view.num_edges < graph.num_edges
+    assert view.weights is not None
+    assert graph.weights is not None
+    assert set(zip(view.rows.tolist(), view.indices.tolist(), view.weights.tolist(), strict=True)) <= set(
+        zip(graph.rows.tolist(), graph.indices.tolist(), graph.weights.tolist(), strict=True)
+    )
+    assert (view.to_scipy().toarray() <= whole).all()
+
+
+@pytest.mark.parametrize("kind", CENTRALITIES)
+def test_centralities_count_an_edge_of_weight_k_as_k_edges(kind: Centrality) -> None:
+    graph = weighted_graph(whole=True)
+    torch.testing.assert_close(node_centrality(graph, kind), node_centrality(with_parallels(graph), kind))
+
+
+@pytest.mark.parametrize("top_k", [None, 5])
+def test_diffusion_counts_an_edge_of_weight_k_as_k_edges(top_k: Any) -> None:
+    graph = weighted_graph(whole=True).symmetrized()
+    ours, parallel = (diffuse(each, 0.2, top_k) for each in (graph, with_parallels(graph)))
+    if top_k is None:
+        torch.testing.assert_close(ours, parallel)
+    else:
+        torch.testing.assert_close(ours.csr.to_dense(), parallel.csr.to_dense())

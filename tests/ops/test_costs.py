@@ -33,10 +33,9 @@ def test_counts() -> None:
     assert counts("exact", 10, 4, 7) == (100, 400)
     assert counts("rff", 10, 4, 7) == (70, 280)
     assert counts("orf", 10, 4, 7) == (70, 14 * 7 * 4)
-    # log2 of the next power of two: 8 for 5; a single column still costs something.
-    assert counts("sorf", 10, 5, 7) == (70, 210)
-    assert counts("sorf", 10, 8, 7) == (70, 210)
-    assert counts("sorf", 10, 1, 7) == (70, 70)
+    # log2 of the next power of two: 128 for 65; 64 at least.
+    assert counts("sorf", 10, 65, 7) == (70, 490)
+    assert counts("sorf", 10, 5, 7) == (70, 420)
 
 
 @pytest.mark.usefixtures("known")
@@ -62,7 +61,7 @@ def test_the_faster_form_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     crossing = (4.096 + math.sqrt(4.096**2 + 4 * 64e-6 * 1e3)) / (2 * 64e-6)
     assert choose_negatives(int(0.99 * crossing), 64, 4096, 1.0) == "exact"
     assert choose_negatives(int(1.01 * crossing), 64, 4096, 1.0) == "sorf"
-    assert choose_negatives(10**6, 63, 4096, 1.0) == "orf"
+    assert choose_negatives(10**6, 63, 4096, 1.0) == "sorf"
     assert choose_negatives(100, 64, 4096, 1.0, distributed=True) == "sorf"
     # What does not fit is not chosen, however fast.
     monkeypatch.setattr(costs, "device_memory", lambda _: 2**20)

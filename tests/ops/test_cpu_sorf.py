@@ -174,7 +174,9 @@ def test_views_and_leaves_are_taken_as_they_are() -> None:
     [
         ({"z": torch.zeros(4, 3, dtype=torch.float64)}, "z is torch.float64"),
         ({"weights": torch.zeros(5)}, r"weights is .* of shape \(5,\).*of shape \(4,\)"),
-        ({"signs": torch.ones(3, 1, 8)}, r"signs is .*of shape \(3, 2, 4\)"),
+        ({"signs": torch.ones(3, 2, 8)}, r"signs is .*of shape \(3, 1, 8\)"),
+        ({"signs": torch.ones(3, 4, 2)}, "blocks of 2; .* power of two of at least 3"),
+        ({"signs": torch.ones(3, 2, 6)}, "blocks of 6; .* power of two"),
         ({"num_features": 9}, r"signs is .*of shape \(3, 3, 4\)"),
     ],
 )

@@ -10,9 +10,10 @@ from localgcl.graph import Graph
 
 
 def adjacency(graph: Graph, *, include_self: bool = False) -> Tensor:
-    """A_ij is how often j occurs in N(i): parallel edges counted, self-loops dropped, or exactly one each."""
+    """A_ij is the weight of j in N(i): weights, or ones, of parallel edges summed; self-loops dropped, or of weight 1."""
     a = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
-    a.index_put_((graph.rows, graph.indices), torch.ones(graph.num_edges, dtype=torch.float64), accumulate=True)
+    weights = torch.ones(graph.num_edges) if graph.weights is None else graph.weights
+    a.index_put_((graph.rows, graph.indices), weights.double(), accumulate=True)
     return a.fill_diagonal_(1.0 if include_self else 0.0)
 
 
@@ -23,7 +24,7 @@ def unit_rows(z: Tensor) -> Tensor:
 
 
 def positive_mean(u: Tensor, a: Tensor, tau: float) -> Tensor:
-    """Sum over i of -log (1/|N(i)|) sum_j e^(u_i.u_j/tau): the first half of Eq. 5."""
+    """Sum over i of -log sum_j a_ij e^(u_i.u_j/tau) / sum_j a_ij: the first half of Eq. 5, where a_ij is 1 for neighbours."""
     u_i, a = u[a.sum(1) > 0], a[a.sum(1) > 0]
     return -((a * (u_i @ u.T / tau).exp()).sum(1) / a.sum(1)).log().sum()
 
@@ -35,7 +36,7 @@ def positive_max(u: Tensor, a: Tensor, tau: float) -> Tensor:
 
 
 def positive_weighted(u: Tensor, a: Tensor, tau: float, *, weight_gradient: bool = False) -> Tensor:
-    """Sum over i of -log sum_j w_ij e^(u_i.u_j/tau), w the softmax of u_i.u_j over N(i)."""
+    """Sum over i of -log sum_j w_ij e^(u_i.u_j/tau), w_ij = a_ij e^(u_i.u_j) divided by its sum over j."""
     u_i, a = u[a.sum(1) > 0], a[a.sum(1) > 0]
     w = a * (u_i @ u.T).exp()
     w = w / w.sum(1, keepdim=True)

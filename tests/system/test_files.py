@@ -1,12 +1,17 @@
+import errno
+import fcntl
 import os
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from localgcl.system.files import replacing
+from localgcl.system.files import remove_leftovers, replacing
 
 
 def mode(path: Path) -> int:
@@ -111,3 +116,99 @@ def test_parallel_writers_do_not_mix(tmp_path: Path) -> None:
     assert text == text[0] * 1000
     assert names(tmp_path) == ["table.csv"]
     assert mode(path) == 0o640
+
+
+# Files that a killed process left behind
+
+KILLED = """
+import os, signal, sys
+from localgcl.system.files import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half a file")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_a_writer_of(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_the_next_write_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    kill_a_writer_of(tmp_path / "table.csv")
+    kill_a_writer_of(tmp_path / "other.csv")
+    assert len(names(tmp_path)) == 2
+    with replacing(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+    left, written = names(tmp_path)
+    assert left.startswith(".other.csv.")  # of another file, which the next write of that file removes
+    assert written == "table.csv"
+    remove_leftovers(tmp_path)
+    assert names(tmp_path) == ["table.csv"]
+
+
+def test_files_of_living_writers_and_of_users_stay(tmp_path: Path) -> None:
+    mine = {".table.csv", ".table.csv.swp", ".table.csv.localgcl-notes.csv", ".table.csv.0123abcd.csv"}
+    for name in mine:
+        (tmp_path / name).touch()
+    (tmp_path / ".table.csv.localgcl-0123abcd.csv").mkdir()  # one of our names, but a folder
+    with replacing(tmp_path / "table.csv") as first:
+        with replacing(tmp_path / "table.csv") as second:
+            second.write_text("second")
+        remove_leftovers(tmp_path)
+        first.write_text("first")
+    assert (tmp_path / "table.csv").read_text() == "first"
+    assert set(names(tmp_path)) == {*mine, "table.csv", ".table.csv.localgcl-0123abcd.csv"}
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    link = tmp_path / ".table.csv.localgcl-0123abcd.csv"
+    link.symlink_to(tmp_path / "precious")
+    remove_leftovers(tmp_path)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert link.is_symlink()
+
+
+def test_a_file_that_is_taken_for_a_leftover_before_its_lock_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer creates its file and then locks it; another process may look for leftovers in between."""
+    request, calls = fcntl.flock, []
+
+    def late(descriptor: int, operation: int) -> None:
+        calls.append(operation)
+        if len(calls) == 1:
+            for path in tmp_path.iterdir():
+                path.unlink()
+        request(descriptor, operation)
+
+    monkeypatch.setattr("localgcl.system.files.fcntl.flock", late)
+    with replacing(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+    assert names(tmp_path) == ["table.csv"]
+    assert len(calls) == 2
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written as ever. Nothing is removed: nobody can tell whether its writer lives."""
+    kill_a_writer_of(tmp_path / "table.csv")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("localgcl.system.files.fcntl.flock", refuse)
+    with replacing(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "table.csv").read_text() == "new"
+    assert len(names(tmp_path)) == 2
+
+
+def test_a_folder_that_cannot_be_listed_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("localgcl.system.files.os.scandir", refuse)
+    with replacing(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "table.csv").read_text() == "new"

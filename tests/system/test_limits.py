@@ -9,7 +9,7 @@ import torch
 
 from localgcl.system import devices, limits
 from localgcl.system.devices import device_memory
-from localgcl.system.limits import available_cores, available_memory
+from localgcl.system.limits import available_cores, available_memory, free_memory, resident_memory
 
 MANY = 64
 HUGE = 2**50
@@ -88,6 +88,63 @@ def test_nothing_raises(tmp_path: Path, content: str) -> None:
     assert available_memory(tmp_path) == HUGE
 
 
+# What is left of a machine of which 8 GiB are free
+
+
+def meminfo(root: Path, kibibytes: int = 8 * 2**20) -> None:
+    (root / "proc").mkdir(exist_ok=True)
+    (root / "proc/meminfo").write_text(f"MemTotal: 99999999 kB\nMemFree: 17 kB\nMemAvailable: {kibibytes} kB\n")
+
+
+def test_free_memory_is_what_the_machine_can_still_give(tmp_path: Path) -> None:
+    meminfo(tmp_path)
+    assert free_memory(tmp_path) == 8 * 2**30
+
+
+def test_free_memory_of_version_2(tmp_path: Path) -> None:
+    cgroup(tmp_path, "0::/service/task\n")
+    meminfo(tmp_path)
+    write(tmp_path, "service/task/memory.max", str(4 * 2**30))
+    write(tmp_path, "service/task/memory.current", str(3 * 2**30))
+    assert free_memory(tmp_path) == 2**30
+    # Files that are read stay in memory as long as nobody needs it. Shared memory (shmem) is counted as a file, and stays.
+    write(tmp_path, "service/task/memory.stat", f"file {2**30}\ninactive_file {2**28}\nactive_file {2**28}\nshmem 5\n")
+    assert free_memory(tmp_path) == 2**30 + 2**29
+    # The group above has a limit of its own, which all its groups share.
+    write(tmp_path, "service/memory.max", str(5 * 2**30))
+    write(tmp_path, "service/memory.current", str(5 * 2**30 - 12345))
+    assert free_memory(tmp_path) == 12345
+    write(tmp_path, "service/memory.current", str(6 * 2**30))
+    assert free_memory(tmp_path) == 0
+    write(tmp_path, "service/memory.max", "max\n")
+    assert free_memory(tmp_path) == 2**30 + 2**29
+
+
+def test_free_memory_of_version_1(tmp_path: Path) -> None:
+    cgroup(tmp_path, "4:memory:/docker/1234\n")
+    meminfo(tmp_path)
+    write(tmp_path, "memory/memory.limit_in_bytes", str(4 * 2**30))
+    write(tmp_path, "memory/memory.usage_in_bytes", str(3 * 2**30))
+    write(tmp_path, "memory/memory.stat", f"active_file 7\ntotal_active_file {2**29}\ntotal_inactive_file 0\n")
+    assert free_memory(tmp_path) == 2**30 + 2**29
+
+
+@pytest.mark.parametrize("content", ["", "MemAvailable: many kB\n", "MemAvailable:\n"])
+def test_unknown_free_memory(tmp_path: Path, content: str) -> None:
+    assert free_memory(tmp_path) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text(content)
+    assert free_memory(tmp_path) is None
+
+
+@pytest.mark.parametrize(("content", "pages"), [("900 55 3 0 0 0 0\n", 55), ("", 0), ("900\n", 0), ("a b c\n", 0)])
+def test_resident_memory(tmp_path: Path, content: str, pages: int) -> None:
+    assert resident_memory(tmp_path) == 0
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/statm").write_text(content)
+    assert resident_memory(tmp_path) == pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def test_unknown_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_installed_memory", lambda: None)
     assert available_memory(tmp_path) is None
@@ -107,11 +164,16 @@ def test_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = available_memory()
     assert memory is not None
     assert memory > 2**28
+    if sys.platform == "linux":
+        free = free_memory()
+        assert free is not None
+        assert 0 < free < memory  # less than is installed: this process holds some
+        assert 2**27 < resident_memory() < memory  # torch alone takes more
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it works")
 def test_other_systems_ways_give_none_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert limits._windows_memory() is None
+    assert limits._windows_memory("total") is None
     monkeypatch.delattr(os, "sysconf")
     assert limits._installed_memory() is None

@@ -1,12 +1,13 @@
 """A checkpoint gives back all of a run, the newest one counts, and a file that is not whole is never read."""
 
+import hashlib
+import json
 import math
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
 from localgcl.config import TrainingOptions
@@ -17,10 +18,8 @@ from localgcl.training.checkpoint import (
     Progress,
     has_checkpoint,
     load_checkpoint,
-    read_tensors,
     remove_checkpoints,
     save_checkpoint,
-    write_tensors,
 )
 from localgcl.training.step import make_optimiser
 
@@ -128,7 +127,7 @@ def test_a_damaged_file_is_refused_by_name(damage: str, trained: Training, tmp_p
 
 def test_a_temporary_file_left_behind_is_ignored(trained: Training, tmp_path: Path) -> None:
     """A process that is killed while it writes leaves a file under the temporary name of `replacing`."""
-    half = tmp_path / ".checkpoint-00000099-0123456789abcdef.safetensors.89abcdef.safetensors"
+    half = tmp_path / ".checkpoint-00000099-0123456789abcdef.safetensors.localgcl-89abcdef.safetensors"
     half.write_bytes(b"half a file")
     assert not has_checkpoint(tmp_path)
     assert trained.load(tmp_path) is None
@@ -171,62 +170,81 @@ def test_has_and_remove(trained: Training, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "weights.safetensors"]
 
 
-# Weights
-
-WRITE = """
-import sys, torch
-from pathlib import Path
-from localgcl.training.checkpoint import write_tensors
-tensors = {name: torch.arange(3.0) for name in ("b", "a", "method.encoder.weight")}
-facts = {"step": 3, "num_inputs": 6}
-order = list if sys.argv[2] == "1" else reversed
-write_tensors(Path(sys.argv[1]), {name: tensors[name] for name in order(list(tensors))}, dict(order(list(facts.items()))))
-"""
+# Whole files with a right hash, of other content
 
 
-def test_the_same_content_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
-    """Whatever the order of names, and whatever the salt of hashes in Python."""
-    paths = [tmp_path / f"{salt}.safetensors" for salt in ("1", "2")]
-    for path in paths:
-        salted = {**os.environ, "PYTHONHASHSEED": path.stem}
-        subprocess.run([sys.executable, "-c", WRITE, path, path.stem], env=salted, check=True)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    tensors, facts = read_tensors(paths[0])
-    assert set(tensors) == {"a", "b", "method.encoder.weight"}
-    assert facts == {"step": 3, "num_inputs": 6}
+def forge(folder: Path, old: Path, tensors: dict[str, torch.Tensor], progress: str | None) -> Path:
+    """Puts another checkpoint in the place of `old`, under a name with the hash of its content."""
+    old.unlink()
+    content = safetensors.torch.save(tensors, None if progress is None else {"progress": progress})
+    path = folder / f"checkpoint-00000002-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    path.write_bytes(content)
+    return path
 
 
-def test_tensors_come_back_as_they_went(tmp_path: Path) -> None:
-    tensors = {
-        "transposed": torch.arange(6.0).reshape(2, 3).T,
-        "counter": torch.tensor(2**40),
-        "double": torch.tensor([1 / 3], dtype=torch.float64),
-        "none": torch.empty(0, 4),
-    }
-    write_tensors(tmp_path / "w.safetensors", tensors, {"step": 0})
-    back, facts = read_tensors(tmp_path / "w.safetensors")
-    assert facts == {"step": 0}
-    torch.testing.assert_close(back, tensors, rtol=0, atol=0)
-    assert [path.name for path in tmp_path.iterdir()] == ["w.safetensors"]
+NUMBERS = {"step": 2, "seconds": 1.0, "best_loss": 0.5, "best_step": 1}
+WRONG_NUMBERS: list[str | None] = [
+    None,
+    "no JSON",
+    "[]",
+    "{}",
+    "[" * 10_000,
+    json.dumps({**NUMBERS, "best": {}}),
+    *(json.dumps({**NUMBERS, name: value}) for name, value in (("step", "2"), ("step", -1), ("step", 2.5), ("step", True))),
+    *(json.dumps({**NUMBERS, name: value}) for name, value in (("best_step", None), ("seconds", None), ("best_loss", "low"))),
+    json.dumps({**NUMBERS, "seconds": math.nan}),
+]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
-def test_a_truncated_file_is_refused_by_name(share: float, tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    write_tensors(path, {"a": torch.arange(1000.0)}, {"step": 0})
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="is damaged or not a weights file") as error:
-        read_tensors(path)
+@pytest.mark.parametrize("progress", WRONG_NUMBERS, ids=range(len(WRONG_NUMBERS)))
+def test_wrong_numbers_are_refused_by_name(progress: str | None, trained: Training, tmp_path: Path) -> None:
+    old = trained.save(tmp_path, Progress(step=2))
+    path = forge(tmp_path, old, safetensors.torch.load(old.read_bytes()), progress)
+    with pytest.raises(ValueError, match=r"is damaged .* delete it and train again") as error:
+        Training(1).load(tmp_path)
     assert str(path) in str(error.value)
 
 
-def test_a_file_of_another_program_is_refused_by_name(tmp_path: Path) -> None:
-    """Whole safetensors files, but without what `write_tensors` adds to them."""
-    import safetensors.torch
+def without(name: str) -> Callable[[dict[str, torch.Tensor]], object]:
+    return lambda tensors: tensors.pop(next(key for key in tensors if key.startswith(name)))
 
-    path = tmp_path / "other.safetensors"
-    for metadata in (None, {"format": "pt"}, {"facts": "no JSON"}):
-        safetensors.torch.save_file({"a": torch.ones(2)}, path, metadata)
-        with pytest.raises(ValueError, match=r"other\.safetensors is damaged or not a weights file"):
-            read_tensors(path)
+
+def put(name: str, value: torch.Tensor) -> Callable[[dict[str, torch.Tensor]], object]:
+    return lambda tensors: tensors.update({next((key for key in tensors if key.startswith(name)), name): value})
+
+
+WRONG_TENSORS: dict[str, Callable[[dict[str, torch.Tensor]], object]] = {
+    "no generator": without("generator"),
+    "generator of another size": put("generator", torch.zeros(3, dtype=torch.uint8)),
+    "generator of floats": put("generator", torch.zeros(5056)),
+    "a weight missing": without("method.encoder"),
+    "a weight of another shape": put("method.encoder", torch.ones(2)),
+    "a weight of integers": put("method.encoder", torch.ones(6, 4, dtype=torch.int64)),
+    "a weight that is NaN": put("method.encoder", torch.full((4, 6), math.nan)),
+    "a weight that is unknown": put("method.unknown", torch.ones(2)),
+    "a best weight alone": put("best.unknown", torch.ones(2)),
+    "a tensor of no kind": put("other", torch.ones(2)),
+    "a moment missing": without("optimiser.0.exp_avg"),
+    "a moment of another shape": put("optimiser.0.exp_avg", torch.ones(2)),
+    "a number of updates below one": put("optimiser.0.step", torch.tensor(-1.0)),
+    "a moment of no parameter": put("optimiser.99.step", torch.ones(())),
+    "a moment without number": put("optimiser.x.step", torch.ones(())),
+    "nothing": lambda tensors: tensors.clear(),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_TENSORS.values(), ids=WRONG_TENSORS)
+def test_wrong_tensors_are_refused_by_name(
+    change: Callable[[dict[str, torch.Tensor]], object], trained: Training, tmp_path: Path
+) -> None:
+    old = trained.save(tmp_path, Progress(step=2))
+    tensors = safetensors.torch.load(old.read_bytes())
+    change(tensors)
+    path = forge(tmp_path, old, tensors, json.dumps(NUMBERS))
+    other = Training(1)
+    state = other.generator.get_state()
+    with pytest.raises(ValueError, match=r"is damaged .* delete it and train again") as error:
+        other.load(tmp_path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert torch.equal(other.generator.get_state(), state)

@@ -14,11 +14,14 @@ from typing import Any
 
 from localgcl._version import __version__
 from localgcl.config import LocalGCLWarning
+from localgcl.system.memory import OutOfMemory, explained
+from localgcl.system.text import shown
 
 COMMANDS: dict[str, str] = {
     "train": "learn embeddings from a graph",
     "embed": "write the embeddings of a graph, also of new nodes",
     "evaluate": "score embeddings with labels",
+    "compare": "train several methods on a graph and score them side by side",
     "tune": "search settings on validation nodes",
     "datasets": "list the graphs that can be named",
     "methods": "list the methods",
@@ -55,17 +58,19 @@ def _guarded(command: str, arguments: list[str]) -> int:
         parser = argparse.ArgumentParser(prog=f"localgcl {command}", description=module.DESCRIPTION, allow_abbrev=False)
         parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         module.add_options(parser, arguments)
-        module.run(parser.parse_args(arguments))
+        options = parser.parse_args(arguments)
+        with explained(f"running localgcl {command}", "take smaller sizes, a smaller graph or a machine with more memory"):
+            module.run(options)
     except KeyboardInterrupt as interrupt:
         print(f"localgcl: {interrupt or 'stopped'}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `localgcl datasets | head`
         sys.stderr.close()
         return 1
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError, ImportError, OutOfMemory) as error:
         if "--debug" in arguments:
             raise
-        print(f"localgcl: error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"localgcl: error: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         return 1
     return 0
 
@@ -88,9 +93,9 @@ class _Notes(logging.Handler):
         self._logger.setLevel(self._before)
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"localgcl: note: {record.getMessage()}", file=sys.stderr)
+        print(f"localgcl: note: {shown(record.getMessage())}", file=sys.stderr)
 
 
 def _one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, LocalGCLWarning):
-        print(f"localgcl: note: {message}", file=sys.stderr)
+        print(f"localgcl: note: {shown(message)}", file=sys.stderr)

@@ -3,18 +3,22 @@
 import argparse
 from pathlib import Path
 
+from localgcl.commands.options import add_source
 from localgcl.datasets.source import Source
 from localgcl.io.export import WRITERS, write_embeddings
+from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 
-DESCRIPTION = "Embed the nodes of a graph with a trained run. Nodes and edges may be new to it."
+DESCRIPTION = (
+    "Embed the nodes of a graph with a trained run: of the graph that it was trained on, of another data set, or of your own "
+    "files. Nodes and edges may be new to it. Feature columns are matched by name."
+)
 
 
 def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     """A run, a graph and a file."""
     parser.add_argument("run", metavar="RUN", help="run folder of localgcl train")
-    parser.add_argument("graph", nargs="?", metavar="GRAPH", help="data set or edge file (default: the graph of the run)")
-    parser.add_argument("--features", metavar="F", help="feature file that goes with an edge file")
+    add_source(parser)
     *others, last = WRITERS
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=f"{', '.join(others)} or {last}")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -24,12 +28,21 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 def run(options: argparse.Namespace) -> None:
     """Embeds and writes."""
     folder = RunFolder.open(options.run)
-    if options.graph is None:
-        source = Source(**folder.source)
-    elif options.features is not None or Path(options.graph).suffix:
-        source = Source(edges=options.graph, features=options.features)
-    else:
-        source = Source(dataset=options.graph)
+    source = _source(options, folder)
     model, graph = Model.load(folder, options.device), source.read()
     write_embeddings(options.output, model.embed(graph).numpy(), graph.node_ids, overwrite=options.force)
-    print(f"{graph.num_nodes:,} embeddings in {options.output}")
+    if source.features is not None and graph.feature_names is None and model.feature_names is None:
+        print("feature columns have no names; they are matched by position")
+    print(f"{graph.num_nodes:,} embeddings in {shown(options.output)}")
+
+
+def _source(options: argparse.Namespace, folder: RunFolder) -> Source:
+    """The graph that was asked for; that of the run where none was."""
+    dataset, files, weight = options.dataset, (options.edges, options.features, options.labels), options.weight
+    if dataset is None and files == (None, None, None) and weight is None:
+        return Source(**folder.source)
+    if dataset is not None and options.edges is None and (options.features is not None or Path(dataset).suffix):
+        dataset, files = None, (dataset, *files[1:])  # an edge file instead of a data set
+    if files[0] is not None and weight is None:
+        weight = folder.source.get("weight")  # the column that it was trained with
+    return Source(dataset, *files, weight)

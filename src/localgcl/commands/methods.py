@@ -1,26 +1,33 @@
 """`localgcl methods`: the methods, and what a step of each costs."""
 
 import argparse
+import dataclasses
 
+from localgcl.commands.options import add_group, read_group
+from localgcl.config import MOST_NODES, WIDEST, Checked, option
 from localgcl.methods.overview import overview
 
 DESCRIPTION = "The methods that can be named with --method, and what a step costs on a graph of your size."
 
 
-def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
+@dataclasses.dataclass(frozen=True)
+class SizeOptions(Checked):
     """The size of a graph; by default that of ogbn-arxiv."""
-    sizes = (
-        ("nodes", 169_343, "number of nodes"),
-        ("edges", 2_315_598, "number of edges, both directions counted"),
-        ("features", 128, "number of feature columns"),
-        ("dim", 256, "embedding dimension"),
-    )
-    for name, default, text in sizes:
-        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{text} (default: {default:,})")
+
+    nodes: int = option(169_343, "number of nodes", low=1, high=MOST_NODES, metavar="N")
+    edges: int = option(2_315_598, "number of edges, both directions counted", low=0, high=1000 * MOST_NODES, metavar="N")
+    features: int = option(128, "number of feature columns", low=1, high=MOST_NODES, metavar="N")
+    dim: int = option(256, "embedding dimension", low=1, high=WIDEST, metavar="N")
 
 
-def run(options: argparse.Namespace) -> None:
+def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
+    """The size of a graph."""
+    add_group(parser, "size", SizeOptions)
+
+
+def run(given: argparse.Namespace) -> None:
     """Prints a line a method."""
+    options = read_group(given, SizeOptions)
     rows = overview(options.nodes, options.edges, options.features, options.dim)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -11,6 +11,9 @@ from localgcl.config import choices
 
 Group = TypeVar("Group")
 
+SOURCE = ("dataset", "edges", "features", "labels", "weight")
+"""What `add_source` reads: the fields of `Source`."""
+
 
 def early_method(arguments: list[str]) -> str:
     """The value of --method, which decides what other options exist."""
@@ -28,6 +31,9 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--features", metavar="F", help="feature file, first column the node id (without it: structural features)"
     )
     parser.add_argument("--labels", metavar="F", help="label file, first column the node id; used by evaluate only")
+    parser.add_argument(
+        "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
+    )
 
 
 def add_group(

@@ -11,6 +11,7 @@ from localgcl.config import suggestion
 from localgcl.experiments.reproduce import lookup, plots
 from localgcl.experiments.reproduce.experiments import EXPERIMENTS, GROUPS
 from localgcl.experiments.reproduce.options import ReproduceOptions
+from localgcl.experiments.reproduce.origin import check_commit
 from localgcl.experiments.reproduce.result_tables import tables
 from localgcl.experiments.reproduce.running import run_all
 from localgcl.experiments.reproduce.store import Store
@@ -39,6 +40,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 def run(given: argparse.Namespace) -> None:
     """Runs what is missing, then prints the tables and writes them as Markdown, LaTeX and figures."""
     options = read_group(given, ReproduceOptions)
+    check_commit(options.commit)
     if given.name is None:
         _list()
     elif given.name in STUDIES:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from localgcl.commands.options import add_group, add_source, early_method
+from localgcl.commands.options import SOURCE, add_group, add_source, early_method
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
 from localgcl.estimator import train
@@ -12,7 +12,7 @@ DESCRIPTION = (
     "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "
     "chosen from the graph's statistics."
 )
-_OWN = ("dataset", "edges", "features", "labels", "method", "recipe", "out", "resume", "warm_start", "quiet", "debug")
+_OWN = (*SOURCE, "method", "recipe", "out", "resume", "warm_start", "force_memory", "quiet", "debug")
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
@@ -25,6 +25,7 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     parser.add_argument("--out", metavar="DIR", help="run folder to write (default: runs/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out after an interruption")
     parser.add_argument("--warm-start", metavar="RUN", help="start from the weights of another run")
+    parser.add_argument("--force-memory", action="store_true", help="train though it is estimated not to fit the memory")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
     for title, group in groups.items():
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     settings = {name: value for name, value in vars(options).items() if name not in _OWN}
     source = None
     if options.dataset or options.edges or not options.resume:
-        source = Source(options.dataset, options.edges, options.features, options.labels)
+        source = Source(**{name: getattr(options, name) for name in SOURCE})
     elif options.out is None:
         raise ValueError("--resume needs --out DIR, the run folder to go on with")
     train(
@@ -48,5 +49,6 @@ def run(options: argparse.Namespace) -> None:
         warm_start=options.warm_start,
         say=(lambda _: None) if options.quiet else print,
         progress_bar=not options.quiet,
+        force_memory=options.force_memory,
         **settings,
     )

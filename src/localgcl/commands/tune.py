@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 
-from localgcl.commands.options import add_group, add_source, early_method, read_group
+from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_group
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
 from localgcl.experiments.search import log
@@ -16,7 +16,6 @@ DESCRIPTION = (
     "Search settings by accuracy on validation nodes; the labels of test nodes are hidden. Repeat the command to go on "
     "after an interruption. Options of localgcl train that are given here stay as given."
 )
-_SOURCE = ("dataset", "edges", "features", "labels")
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
@@ -36,8 +35,8 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Searches, and prints the five best."""
-    search, source = read_group(options, SearchOptions), Source(**{name: getattr(options, name) for name in _SOURCE})
-    own = {*_SOURCE, "method", "space", "debug", *(field.name for field in dataclasses.fields(SearchOptions))}
+    search, source = read_group(options, SearchOptions), Source(**{name: getattr(options, name) for name in SOURCE})
+    own = {*SOURCE, "method", "space", "debug", *(field.name for field in dataclasses.fields(SearchOptions))}
     fixed = {name: value for name, value in vars(options).items() if name not in own}
     found = tune(source, options.method, space=options.space, fixed=fixed, say=print, **vars(search))
     print("best by validation accuracy:")

@@ -28,5 +28,6 @@ def load(name: str, root: str | os.PathLike[str] | None = None, *, download: boo
         >>> load("digits")
         Graph('digits': 1,797 nodes, 17,454 directed edges, 64 dense features, 10 classes, 0 splits)
     """
-    reader = READERS[resolve(name, READERS)]
-    return reader.read(obtain(reader.files, root, download=download))
+    known = resolve(name, READERS)
+    reader = READERS[known]
+    return reader.graph(known, obtain(reader.files, root, download=download))

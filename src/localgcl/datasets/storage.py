@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localgcl.config import LocalGCLWarning
+from localgcl.io.damage import BROKEN, check_expansion
+from localgcl.system.text import shown
 
 TIMEOUT = 60.0
 """Seconds without a byte after which a download is given up."""
@@ -78,7 +80,7 @@ def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, dow
             raise MissingRawFileError(f"download failed ({error}). {_where(still, folder)}") from error
         for file in missing:
             if file.url == url:
-                content = _member(body, file) if file.member else body
+                content = archive_member(body, file) if file.member else body
                 verify(file, content, f"{url} was not saved: it", "try again later, or tell us that the publisher changed it")
                 _write(folder / file.path, content)
     contents = {}
@@ -150,12 +152,15 @@ def _fetch(url: str) -> bytes:
     return body
 
 
-def _member(archive: bytes, file: RawFile) -> bytes:
+def archive_member(archive: bytes, file: RawFile) -> bytes:
+    """The content of `file` in the zip archive that holds it; ValueError if the archive is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            check_expansion(opened.getinfo(file.member).file_size, len(archive), file.member)
             return opened.read(file.member)
-    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file.url} holds no readable {file.member} ({error}); nothing was saved, try again later") from error
+    except BROKEN as error:
+        damage = f"{file.url} holds no readable {file.member} ({shown(str(error)[:200])})"
+        raise ValueError(f"{damage}; nothing was saved, try again later") from error
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation.task import Matrix, Task
 from localgcl.graph import Graph, Split
+from localgcl.graph.arrays import as_array, check_unmasked
 from localgcl.graph.csr import as_features, features_to_scipy
 
 
@@ -37,6 +38,7 @@ def _matrix(z: Any) -> Matrix:
     if isinstance(z, Tensor):
         features = as_features(z.detach()) if z.ndim == 2 else z.detach()
         return features_to_scipy(features) if features.layout == torch.sparse_csr else features
+    check_unmasked(z, "embeddings")
     try:
         return torch.from_numpy(np.array(z, dtype=np.float32))
     except (TypeError, ValueError) as error:
@@ -50,7 +52,7 @@ def read_graph(graph_or_labels: Any) -> Graph:
     elif graph_or_labels is None:
         raise ValueError("no labels given; pass a graph that has y, or an array of integers")
     else:
-        labels = graph_or_labels.cpu().numpy() if isinstance(graph_or_labels, Tensor) else np.asarray(graph_or_labels)
+        labels = graph_or_labels.cpu().numpy() if isinstance(graph_or_labels, Tensor) else as_array(graph_or_labels, "labels")
         if labels.ndim != 1:
             raise ValueError(f"labels have shape {labels.shape}; give one integer per node")
         graph = Graph.from_edges([], [], x=torch.zeros(len(labels), 1), y=labels, name="labels")

@@ -74,8 +74,7 @@ def hold_out_edges(graph: Graph, fraction: float = 0.1, seed: int = 0) -> tuple[
 
     stored = _pair_keys(graph.rows.cpu(), graph.indices.cpu(), n)
     keep = torch.from_numpy(~np.isin(stored, hidden)).to(graph.device) | graph.loops
-    training = graph.with_edges(graph.rows[keep], graph.indices[keep])
-    return training, Holdout(_pairs(hidden, n), _pairs(others, n), n, seed)
+    return graph.keep_edges(keep), Holdout(_pairs(hidden, n), _pairs(others, n), n, seed)
 
 
 def evaluate_links(z: Any, holdout: Holdout) -> Scores:

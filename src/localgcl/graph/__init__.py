@@ -1,4 +1,4 @@
 """Graph: the one type that all other packages work on."""
 
 from localgcl.graph.graph import Graph as Graph
-from localgcl.graph.graph import Split as Split
+from localgcl.graph.split import Split as Split

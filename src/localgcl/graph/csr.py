@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from localgcl.graph.arrays import as_array, is_frozen
+from localgcl.graph.matrices import check_csr_tensor, checked_matrix
 
 # torch announces on first use that sparse CSR tensors are "beta" and that it does not check them. We use only storage and
 # matrix products, which our tests cover, and a user can do nothing about the notices.
@@ -30,6 +33,7 @@ class CSR:
         num_columns: The number of rows when not given.
         rows: The row of each entry, if already known.
         transposed: The result of `transposed`, if already known.
+        weights: Weight of each entry, above 0; None stands for 1 everywhere.
     """
 
     def __init__(
@@ -40,8 +44,9 @@ class CSR:
         *,
         rows: Int[Tensor, " m"] | None = None,
         transposed: Transposed | None = None,
+        weights: Float[Tensor, " m"] | None = None,
     ) -> None:
-        self.indptr, self.indices = indptr, indices
+        self.indptr, self.indices, self.weights = indptr, indices, weights
         self.num_columns = self.num_rows if num_columns is None else num_columns
         self._rows, self._transposed = rows, transposed
 
@@ -63,6 +68,14 @@ class CSR:
         return self.indptr.diff()
 
     @cached_property
+    def strength(self) -> Int[Tensor, " n"] | Float[Tensor, " n"]:
+        """Sum of the weights of each row, in double precision; the degree where there are none."""
+        if self.weights is None:
+            return self.degree
+        # Single precision could overflow.
+        return torch.segment_reduce(self.weights.double(), "sum", offsets=self.indptr, unsafe=True, initial=0)
+
+    @cached_property
     def rows(self) -> Int[Tensor, " m"]:
         """Row of each entry."""
         if self._rows is not None:
@@ -77,11 +90,18 @@ class CSR:
         order = torch.argsort(self.indices, stable=True)
         return _pointers(self.indices, self.num_columns), self.rows[order], order
 
+    @property
+    def reversed(self) -> "CSR":
+        """The transpose as a structure of its own, with its weights."""
+        indptr, indices, order = self.transposed
+        return CSR(indptr, indices, self.num_rows, weights=None if self.weights is None else self.weights[order])
+
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether every entry (i, j) has an entry (j, i), equally often."""
-        indptr, indices, _ = self.transposed
-        return torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
+        """Whether every entry (i, j) has an entry (j, i), equally often and of the same weight."""
+        indptr, indices, order = self.transposed
+        same = torch.equal(indptr, self.indptr) and torch.equal(indices, self.indices)
+        return same and (self.weights is None or torch.equal(self.weights[order], self.weights))
 
     @cached_property
     def loops(self) -> Bool[Tensor, " m"]:
@@ -104,10 +124,11 @@ class CSR:
 
     @cached_property
     def with_loops(self) -> "CSR":
-        """The same rows with one diagonal entry each."""
+        """The same rows with one diagonal entry each, of weight 1."""
         bare = self.without_loops
-        indptr, indices, _ = insert_diagonal(bare.indptr, bare.indices)
-        return CSR(indptr, indices, self.num_columns)
+        indptr, indices, diagonal = insert_diagonal(bare.indptr, bare.indices)
+        weights = None if bare.weights is None else insert_weights(bare.weights, diagonal, 1.0)
+        return CSR(indptr, indices, self.num_columns, weights=weights)
 
     def keep(self, mask: Bool[Tensor, " m"]) -> "CSR":
         """The entries that `mask` selects, in their order. O(entries): nothing is sorted.
@@ -125,13 +146,27 @@ class CSR:
             self.num_columns,
             rows=self.rows[where],
             transposed=(_counts(reversed_mask)[indptr], indices[there], before[order[there]]),
+            weights=None if self.weights is None else self.weights[where],
         )
 
+    def with_weights(self, weights: Float[Tensor, " m"] | None) -> "CSR":
+        """The same entries with other weights."""
+        parts = self.indptr, self.indices, self.num_columns
+        return CSR(*parts, rows=self.rows, transposed=self.transposed, weights=weights)
 
-def sort_edges(source: Int[Tensor, " m"], target: Int[Tensor, " m"], num_nodes: int) -> CSR:
+    def to_scipy(self) -> sp.csr_array:
+        """The matrix of weights, or of ones."""
+        values = np.ones(self.num_entries, dtype=np.float32) if self.weights is None else self.weights.cpu().numpy().copy()
+        parts = (values, self.indices.cpu().numpy(), self.indptr.cpu().numpy())
+        return sp.csr_array(parts, shape=(self.num_rows, self.num_columns))
+
+
+def sort_edges(
+    source: Int[Tensor, " m"], target: Int[Tensor, " m"], num_nodes: int, weights: Float[Tensor, " m"] | None = None
+) -> CSR:
     """The square structure of a list of edges, in any order. O(m log m)."""
     order = torch.argsort(source * num_nodes + target, stable=True)
-    return CSR(_pointers(source, num_nodes), target[order])
+    return CSR(_pointers(source, num_nodes), target[order], weights=None if weights is None else weights[order])
 
 
 def insert_diagonal(
@@ -156,6 +191,11 @@ def insert_diagonal(
     return pointers, torch.where(diagonal, diagonal.cumsum(0) - 1, merged), diagonal
 
 
+def insert_weights(weights: Float[Tensor, " m"], diagonal: Bool[Tensor, " k"], value: float) -> Float[Tensor, " k"]:
+    """The weights of the entries that `insert_diagonal` gives: `value` for those that it inserted."""
+    return torch.full(diagonal.shape, value, dtype=weights.dtype, device=weights.device).masked_scatter_(~diagonal, weights)
+
+
 def _pointers(rows: Int[Tensor, " m"], num_rows: int) -> Int[Tensor, " pointers"]:
     indptr = torch.zeros(num_rows + 1, dtype=torch.int64, device=rows.device)
     torch.cumsum(torch.bincount(rows, minlength=num_rows), 0, out=indptr[1:])
@@ -172,24 +212,37 @@ def _counts(mask: Bool[Tensor, " m"]) -> Int[Tensor, " counts"]:
 # Sparse matrices with values, as torch stores them
 
 
-def as_features(x: Any) -> Tensor:
-    """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix."""
-    if sp.issparse(x):
-        matrix: Any = x
+def as_features(x: Any, *, copy: bool = False) -> Tensor:
+    """Dense float32 or sparse CSR float32 features from a tensor, an array or a scipy sparse matrix.
+
+    Features are data: a tensor that requires grad is detached.
+
+    Args:
+        x: One row per node.
+        copy: Share no memory with `x`, so that nobody changes the features through it. A read-only array, such as a file
+            mapped by `np.load(..., mmap_mode="r")`, is not copied if it is float32 already.
+    """
+    if isinstance(x, Tensor) and x.layout == torch.sparse_csr:
+        check_csr_tensor(x, "features")
+        return x.detach().to(torch.float32, copy=copy)
+    if sp.issparse(x) or (isinstance(x, Tensor) and x.layout != torch.strided):
         # A copy: summing duplicates works in place, and would change the caller's matrix through shared index arrays.
-        csr = sp.csr_array(matrix, dtype=np.float32, copy=True)
+        csr = sp.csr_array(checked_matrix(x, "features"), dtype=np.float32, copy=True)
         csr.sum_duplicates()
         parts = (torch.from_numpy(csr.indptr).long(), torch.from_numpy(csr.indices).long(), torch.from_numpy(csr.data))
-        return csr_tensor(*parts, (csr.shape[0], csr.shape[1]))
-    if isinstance(x, Tensor) and x.layout != torch.strided:
-        return x.to_sparse_csr().float()
-    array = x if isinstance(x, Tensor) else np.asarray(x)
-    if array.ndim == 0 or (isinstance(array, np.ndarray) and array.dtype.kind not in "biuf"):
+        features = csr_tensor(*parts, (csr.shape[0], csr.shape[1]))
+        return features.to(x.device) if isinstance(x, Tensor) else features
+    array = x if isinstance(x, Tensor) else as_array(x, "features")
+    if array.ndim == 0 or (array.is_complex() if isinstance(array, Tensor) else array.dtype.kind not in "biuf"):
         raise ValueError(
             f"features are {type(x).__name__} of {array.dtype}; give an (n, f) array of numbers, text encoded first"
         )
-    dense = torch.as_tensor(array)
-    return dense.float().contiguous() if dense.ndim != 1 else dense.float()[:, None]
+    if isinstance(array, Tensor):
+        dense = array.detach().to(torch.float32, copy=copy).contiguous()
+    else:
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and Graph refuses it
+            dense = torch.from_numpy(array.astype(np.float32, order="C", copy=copy and not is_frozen(array)))
+    return dense[:, None] if dense.ndim == 1 else dense
 
 
 def csr_tensor(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

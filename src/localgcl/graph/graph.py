@@ -8,26 +8,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 import localgcl.system.vectormath  # noqa: F401 - before any tensor of ours is computed with
-from localgcl.graph.checks import check_features, check_labels, check_splits, check_structure, ids, labels, positions
+from localgcl.graph.checks import (
+    check_ends,
+    check_features,
+    check_labels,
+    check_splits,
+    check_structure,
+    column_names,
+    frame_names,
+    ids,
+    labels,
+    positions,
+)
 from localgcl.graph.csr import CSR, Transposed, as_features, select_rows, sort_edges
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Split:
-    """One division of the nodes into `train`, `val` and `test` index tensors, pairwise disjoint."""
-
-    train: Int[Tensor, " a"]
-    val: Int[Tensor, " b"]
-    test: Int[Tensor, " c"]
-    name: str = "split"
-
-    def to(self, device: torch.device | str) -> "Split":
-        return Split(self.train.to(device), self.val.to(device), self.test.to(device), self.name)
+from localgcl.graph.merging import add_reversed, merge_repeats, undirected
+from localgcl.graph.split import Split
+from localgcl.graph.statistics import edge_homophily, structure_summary
+from localgcl.graph.weights import check_weights, unless_ones, weighted_edges
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +40,8 @@ class Graph:
     graph stores each edge in both directions. Parallel edges and self-loops are kept as given: `coalesced`,
     `without_loops` and `symmetrized` return graphs without them.
 
+    The constructor uses its tensors as they are; `from_edges` copies what it is given.
+
     Args:
         indptr: CSR row pointers, shape (n + 1,).
         indices: CSR column indices, shape (number of directed edges,).
@@ -47,6 +51,10 @@ class Graph:
         node_ids: The user's own name of each node (any hashable scalars); 0..n-1 when not given.
         name: What to call the graph in logs and tables.
         structure: The CSR of `indptr` and `indices`, if already made.
+        feature_names: Name of each feature column as the user's table has it, by which `transform` matches the columns of
+            other graphs; None for features without names.
+        weights: Weight of each stored edge, above 0; None where all are 1. Edges of weight 1 and edges without weights are the
+            same graph.
         trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
@@ -63,10 +71,14 @@ class Graph:
     node_ids: NDArray[Any] = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.int64))
     name: str = "graph"
     structure: CSR | None = None
+    feature_names: tuple[str, ...] | None = None
+    weights: Float[Tensor, " m"] | None = None
     trusted: dataclasses.InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
-        assert self.structure is None or self.structure.indices is self.indices, "a structure of other edges"
+        if self.structure is not None:
+            assert self.structure.indices is self.indices, "a structure of other edges"
+            assert self.structure.weights is self.weights, "a structure of other weights"
         if trusted:
             return
         n = self.indptr.numel() - 1
@@ -75,8 +87,15 @@ class Graph:
         if len(self.node_ids) == 0:
             object.__setattr__(self, "node_ids", np.arange(n))
         object.__setattr__(self, "splits", tuple(self.splits))
+        if self.x.requires_grad:  # features are data: training needs no gradient of them
+            object.__setattr__(self, "x", self.x.detach())
         check_structure(self.indptr, self.indices, self.node_ids)
+        if self.weights is not None:
+            check_weights(self.weights, self.rows, self.indices, self.node_ids)
+            if self.structure is None:
+                object.__setattr__(self, "weights", unless_ones(self.weights))
         check_features(self.x, self.node_ids)
+        object.__setattr__(self, "feature_names", column_names(self.feature_names, self.num_features))
         check_labels(self.y, n)
         check_splits(self.splits, n)
 
@@ -91,23 +110,37 @@ class Graph:
         splits: Sequence[Split] = (),
         node_ids: Any = None,
         name: str = "graph",
+        feature_names: Sequence[str] | None = None,
+        weights: Any = None,
+        copy: bool = True,
     ) -> "Graph":
-        """Builds a graph from two equally long lists of node positions. O(|E| log |E|)."""
-        features = as_features(x)
+        """Builds a graph from two equally long lists of node positions. O(|E| log |E|).
+
+        Args:
+            source: Position of the node that each edge leaves.
+            target: Position of the node that each edge enters.
+            x: Features, one row per node: an array, a tensor, a scipy sparse matrix, or a pandas or polars frame of numbers.
+            y: Class of each node, -1 where unknown.
+            splits: Train/validation/test divisions.
+            node_ids: The user's own name of each node.
+            name: What to call the graph.
+            feature_names: Name of each column of `x`; those of the frame if `x` is one.
+            weights: Weight of each edge, finite and not negative. Edges of weight 0 are left out, with a warning.
+            copy: Copy the features, so that later changes to `x` do not reach the graph. A float32 array that is mapped
+                read-only is used in place. False saves the copy, for features that nobody else holds.
+        """
+        features = as_features(x, copy=copy)
         n = features.shape[0]
         source, target = positions(source, "source"), positions(target, "target")
-        if source.shape != target.shape:
-            raise ValueError(f"{source.numel()} edge sources but {target.numel()} edge targets; give one of each per edge")
-        for role, ends in (("source", source), ("target", target)):
-            if ends.numel() and (int(ends.min()) < 0 or int(ends.max()) >= n):
-                wrong = int(ends.min()) if int(ends.min()) < 0 else int(ends.max())
-                raise ValueError(
-                    f"an edge has {role} {wrong}, but the features have "
-                    f"{n} rows, so node positions run from 0 to {n - 1}; add the missing rows or drop the edge"
-                )
-        csr = sort_edges(source, target, n)
+        check_ends(source, target, n)
+        names = ids(node_ids)
+        if weights is not None:
+            source, target, weights = weighted_edges(source, target, weights, names)
+        csr = sort_edges(source, target, n, weights)
         y = None if y is None else labels(y)
-        return cls(csr.indptr, csr.indices, features, y, tuple(splits), ids(node_ids), name, csr)
+        splits = tuple(split.copy() for split in splits)
+        columns = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
+        return cls(csr.indptr, csr.indices, features, y, splits, names, name, csr, columns, csr.weights)
 
     # Sizes
 
@@ -135,7 +168,8 @@ class Graph:
     def __repr__(self) -> str:
         layout = "sparse" if self.x.layout == torch.sparse_csr else "dense"
         return (
-            f"Graph({self.name!r}: {self.num_nodes:,} nodes, {self.num_edges:,} directed edges, "
+            f"Graph({self.name!r}: {self.num_nodes:,} nodes, {self.num_edges:,} directed edges"
+            f"{'' if self.weights is None else ' with weights'}, "
             f"{self.num_features:,} {layout} features, {self.num_classes} classes, {len(self.splits)} splits)"
         )
 
@@ -144,7 +178,7 @@ class Graph:
     @cached_property
     def csr(self) -> CSR:
         """The edges as a CSR structure."""
-        return self.structure or CSR(self.indptr, self.indices)
+        return self.structure or CSR(self.indptr, self.indices, weights=self.weights)
 
     @property
     def degree(self) -> Int[Tensor, " n"]:
@@ -167,7 +201,7 @@ class Graph:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether every edge is stored in both directions, equally often."""
+        """Whether every edge is stored in both directions, equally often and with the same weight."""
         return self.csr.is_symmetric
 
     @property
@@ -182,43 +216,67 @@ class Graph:
 
     # Graph -> Graph
 
-    def with_edges(self, source: Int[Tensor, " k"], target: Int[Tensor, " k"]) -> "Graph":
-        """The same nodes with other edges, which are checked."""
-        csr = sort_edges(source, target, self.num_nodes)
-        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr)
+    def with_edges(self, source: Int[Tensor, " k"], target: Int[Tensor, " k"], weights: Any = None) -> "Graph":
+        """The same nodes with other edges, which are checked; `weights` as for `from_edges`."""
+        if weights is not None:
+            source, target, weights = weighted_edges(source, target, weights, self.node_ids)
+        csr = sort_edges(source, target, self.num_nodes, weights)
+        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr, weights=csr.weights)
+
+    def with_reversed(self) -> "Graph":
+        """Adds the reverse of every edge, of the same weight, whether there is one or not: A + A^T."""
+        return self._with_structure(add_reversed(self.csr))
 
     def symmetrized(self) -> "Graph":
-        """Adds the reverse of every edge that has none, and drops repeats: the undirected simple graph, loops kept."""
-        return self.with_edges(torch.cat([self.rows, self.indices]), torch.cat([self.indices, self.rows])).coalesced()
+        """Adds the reverse of every edge that has none, and merges repeats: the undirected simple graph, loops kept.
+
+        With weights, repeats and opposite directions sum: an edge has the weight $w_{ij} + w_{ji}$ in both. A graph that has
+        the same weight (up to rounding) in both directions of every edge is undirected already, and keeps its weights: their
+        sum would double them beside the self-loops of a GCN, and once more at each further call.
+        """
+        return self._merged(undirected(self.csr))
 
     def keep_edges(self, mask: Bool[Tensor, " m"]) -> "Graph":
         """The same nodes with the edges that `mask` selects, in their order. O(|E|): nothing is sorted or checked again."""
         return self._with_structure(self.csr.keep(mask))
 
     def coalesced(self) -> "Graph":
-        """Keeps one of each set of parallel edges. Rows are sorted, so repeats are neighbours."""
-        repeat = torch.zeros_like(self.loops)
-        repeat[1:] = (self.rows[1:] == self.rows[:-1]) & (self.indices[1:] == self.indices[:-1])
-        return self.keep_edges(~repeat)
+        """Merges parallel edges: one of each set is kept, with the sum of their weights if they have any."""
+        return self._merged(merge_repeats(self.csr))
 
     def without_loops(self) -> "Graph":
         return self.keep_edges(~self.loops)
 
-    def with_features(self, x: Any) -> "Graph":
-        """The same graph with other features, which are checked; its edges are not checked again."""
-        changed = self.derived(x=as_features(x).to(self.device))
-        check_features(changed.x, self.node_ids)
-        return changed
+    def with_features(self, x: Any, feature_names: Sequence[str] | None = None, *, copy: bool = True) -> "Graph":
+        """The same graph with other features, which are checked; its edges are not checked again.
+
+        Args:
+            x: As for `from_edges`.
+            feature_names: As for `from_edges`. The names of the old features are dropped.
+            copy: As for `from_edges`.
+        """
+        features = as_features(x, copy=copy).to(self.device)
+        check_features(features, self.node_ids)
+        names = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
+        return self.derived(x=features, feature_names=names)
 
     def derived(self, **parts: Any) -> "Graph":
         """This graph with some parts other than edges replaced. Nothing is checked: the new parts are known to be right."""
         return dataclasses.replace(self, **parts, structure=self.csr, trusted=True)
 
     def _with_structure(self, csr: CSR) -> "Graph":
-        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr, trusted=True)
+        parts: dict[str, Any] = {"indptr": csr.indptr, "indices": csr.indices, "structure": csr, "weights": csr.weights}
+        return dataclasses.replace(self, **parts, trusted=True)
+
+    def _merged(self, csr: CSR) -> "Graph":
+        """The same nodes with merged edges, whose weights may have become too large, or all 1."""
+        if csr.weights is None:
+            return self._with_structure(csr)
+        check_weights(csr.weights, csr.rows, csr.indices, self.node_ids)
+        return self._with_structure(csr.with_weights(unless_ones(csr.weights)))
 
     def with_splits(self, splits: Sequence[Split]) -> "Graph":
-        changed = self.derived(splits=tuple(splits))
+        changed = self.derived(splits=tuple(split.copy() for split in splits))
         check_splits(changed.splits, self.num_nodes)
         return changed
 
@@ -236,24 +294,25 @@ class Graph:
             raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
         source, target = position[self.rows], position[self.indices]
         inside = (source >= 0) & (target >= 0)
-        csr = sort_edges(source[inside], target[inside], nodes.numel())
+        weights = None if self.weights is None else unless_ones(self.weights[inside])
+        csr = sort_edges(source[inside], target[inside], nodes.numel(), weights)
         x = select_rows(self.x, nodes)
         y = None if self.y is None else self.y[nodes]
-        return Graph(csr.indptr, csr.indices, x, y, (), self.node_ids[nodes.cpu().numpy()], self.name, csr)
+        ids = self.node_ids[nodes.cpu().numpy()]
+        return Graph(csr.indptr, csr.indices, x, y, (), ids, self.name, csr, self.feature_names, csr.weights)
 
     def to(self, device: torch.device | str) -> "Graph":
         if self.device == torch.device(device):
             return self
         y = None if self.y is None else self.y.to(device)
         splits = tuple(split.to(device) for split in self.splits)
-        csr = CSR(self.indptr.to(device), self.indices.to(device))
+        weights = None if self.weights is None else self.weights.to(device)
+        csr = CSR(self.indptr.to(device), self.indices.to(device), weights=weights)
         return dataclasses.replace(self._with_structure(csr), x=self.x.to(device), y=y, splits=splits, trusted=True)
 
     def to_scipy(self) -> sp.csr_array:
-        """The adjacency matrix, parallel edges counted."""
-        ones = np.ones(self.num_edges, dtype=np.float32)
-        parts = (ones, self.indices.cpu().numpy(), self.indptr.cpu().numpy())
-        return sp.csr_array(parts, shape=(self.num_nodes, self.num_nodes))
+        """The adjacency matrix, of weights or of ones; parallel edges are entries of their own."""
+        return self.csr.to_scipy()
 
     # Statistics
 
@@ -264,28 +323,16 @@ class Graph:
         """
         if self.y is None:
             raise ValueError(f"graph {self.name!r} has no labels, so homophily is undefined; pass labels when reading it")
-        source, target = self.y[self.rows], self.y[self.indices]
-        known = (source >= 0) & (target >= 0)
-        if not bool(known.any()):
-            return float("nan")
-        return float((source == target)[known].double().mean())
+        return edge_homophily(self.csr, self.y)
 
     def summary(self) -> dict[str, float | int]:
         """Sizes, components and degrees, by name."""
-        components, _ = sp.csgraph.connected_components(self.to_scipy(), directed=False)
-        degree = self.degree.cpu().numpy()
-        statistics: dict[str, float | int] = {
+        sizes: dict[str, float | int] = {
             "nodes": self.num_nodes,
             "directed edges": self.num_edges,
             "self-loops": int(self.loops.sum()),
             "features": self.num_features,
             "classes": self.num_classes,
-            "components": int(components),
-            "isolated nodes": int(((self.degree == 0) & (self.transposed[0].diff() == 0)).sum()),
-            "mean degree": float(degree.mean()),
-            "median degree": float(np.median(degree)),
-            "max degree": int(degree.max()),
         }
-        if self.y is not None:
-            statistics["homophily"] = self.homophily()
-        return statistics
+        labelled = {} if self.y is None else {"homophily": self.homophily()}
+        return sizes | structure_summary(self.csr) | labelled

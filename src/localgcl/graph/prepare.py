@@ -34,17 +34,18 @@ def prepare(graph: Graph, preparation: Preparation, statistics: ColumnStatistics
     """Applies the choices of `preparation`. O(|E| log |E| + stored feature values).
 
     Keeping parallel edges while symmetrising gives A + A^T: an undirected graph then holds each edge twice, as in the data
-    releases behind the paper's edge counts, and self-loops in the GCN weigh half as much.
+    releases behind the paper's edge counts, and self-loops in the GCN weigh half as much. Dropping them sums their weights,
+    where edges have any (`Graph.symmetrized`).
     """
     if preparation.symmetrise and preparation.parallel_edges == "drop":
         graph = graph.symmetrized()
     elif preparation.symmetrise:
-        graph = graph.with_edges(torch.cat([graph.rows, graph.indices]), torch.cat([graph.indices, graph.rows]))
+        graph = graph.with_reversed()
     elif preparation.parallel_edges == "drop":
         graph = graph.coalesced()
     if preparation.drop_loops:
         graph = graph.without_loops()
-    return graph.with_features(scale(graph.x, preparation.scaling, statistics))
+    return graph.with_features(scale(graph.x, preparation.scaling, statistics), graph.feature_names, copy=False)
 
 
 def scale(x: Tensor, scaling: Scaling, statistics: ColumnStatistics) -> Tensor:
@@ -55,17 +56,36 @@ def scale(x: Tensor, scaling: Scaling, statistics: ColumnStatistics) -> Tensor:
         return (x.to_dense() - statistics["mean"].to(x.device)) / statistics["deviation"].to(x.device)
     if x.layout == torch.sparse_csr:
         values = x.values()
-        if scaling == "binary":
-            values = (values != 0).float()
-        else:
-            norms = torch.from_numpy(sp.linalg.norm(features_to_scipy(x), ord=1 if scaling == "l1" else 2, axis=1)).to(values)
-            norms = torch.where(norms > 0, norms, 1.0)
-            values = values / norms.repeat_interleave(x.crow_indices().diff(), output_size=values.numel())
+        values = (values != 0).float() if scaling == "binary" else _sparse_unit_rows(x, 1 if scaling == "l1" else 2)
         return csr_tensor(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
     if scaling == "binary":
         return (x != 0).float()
-    norms = torch.linalg.vector_norm(x, ord=1 if scaling == "l1" else 2, dim=1, keepdim=True)
-    return x / torch.where(norms > 0, norms, 1.0)
+    scaled = x * _power_near(torch.linalg.vector_norm(x, ord=torch.inf, dim=1, keepdim=True))
+    norms = torch.linalg.vector_norm(scaled, ord=1 if scaling == "l1" else 2, dim=1, keepdim=True)
+    return scaled.div_(torch.where(norms > 0, norms, 1.0))
+
+
+def _sparse_unit_rows(x: Tensor, order: int) -> Float[Tensor, " stored"]:
+    """The stored values of sparse features, each row divided by its norm."""
+    counts, values = x.crow_indices().diff(), x.values()
+
+    def per_value(row_values: Any) -> Tensor:
+        return torch.as_tensor(row_values).to(values).repeat_interleave(counts, output_size=values.numel())
+
+    largest = abs(features_to_scipy(x)).max(axis=1).toarray().ravel()
+    scaled = values * per_value(_power_near(torch.from_numpy(largest)))
+    matrix = features_to_scipy(csr_tensor(x.crow_indices(), x.col_indices(), scaled, (x.shape[0], x.shape[1])))
+    norms = sp.linalg.norm(matrix, ord=order, axis=1)
+    return scaled / per_value(np.where(norms > 0, norms, 1.0))
+
+
+def _power_near(largest: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The power of two that brings a row's largest value near 1, so that squares neither overflow nor vanish.
+
+    Multiplying by it rounds nothing, so rows of common size keep their scaled values to the bit.
+    """
+    exponent = torch.frexp(largest).exponent.clamp(-126, 126)  # beyond, the power itself is no normal float32
+    return torch.exp2(-exponent.to(largest.dtype))
 
 
 def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) -> Float[Tensor, "n f"]:
@@ -74,13 +94,14 @@ def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) 
     Column block k = 1..hops is $P^k R$, where $P = D^{-1} A$ averages over neighbours and R holds random signs; its rows
     place nodes that reach the same part of the graph close together (very sparse random projection of the k-step
     transition matrix, as in FastRP). One column, log(1 + degree), adds the node's own role. All columns are standardised.
+    Where edges have weights, A holds them and a degree is their sum.
 
     The signs of a node are a hash of its id, not a draw in node order, so a node keeps its signs when the graph grows
     and `transform` can embed new nodes. O(|E| f).
     """
     adjacency = graph.to_scipy()
     degree = np.asarray(adjacency.sum(axis=1)).ravel()
-    average: Any = sp.diags_array(1 / np.maximum(degree, 1)) @ adjacency
+    average: Any = sp.diags_array(1 / np.where(degree > 0, degree, 1)) @ adjacency
     width, extra = divmod(num_columns - 1, hops)
     blocks = [np.log1p(degree)[:, None]]
     signal = _hashed_signs(graph.node_ids, width + (extra > 0))
@@ -101,10 +122,11 @@ def featureless(
     splits: Sequence[Split] = (),
     node_ids: Any = None,
     name: str = "graph",
+    weights: Any = None,
 ) -> Graph:
     """A graph with structural features, for edges that come without any; warns that it does so. O(|E| f)."""
-    placeholder = torch.zeros(num_nodes, 1)
-    bare = Graph.from_edges(source, target, x=placeholder, y=y, splits=splits, node_ids=node_ids, name=name)
+    known: dict[str, Any] = {"y": y, "splits": splits, "node_ids": node_ids, "name": name, "weights": weights}
+    bare = Graph.from_edges(source, target, x=torch.zeros(num_nodes, 1), copy=False, **known)
     x = structural_features(bare.symmetrized())
     warnings.warn(
         f"no features given: using {x.shape[1]} structural features computed from the edges alone "
@@ -112,7 +134,7 @@ def featureless(
         LocalGCLWarning,
         stacklevel=3,
     )
-    return bare.with_features(x)
+    return bare.with_features(x, copy=False)
 
 
 def _hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:

@@ -14,11 +14,17 @@ from localgcl.io.libraries import GraphParts, parts_of
 from localgcl.io.tables import as_table
 
 
-def as_graph(obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, name: str | None = None) -> Graph:
+def as_graph(
+    obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, name: str | None = None, weight: str | None = None
+) -> Graph:
     """The graph that `obj` describes, whatever its type. Arguments passed beside `obj` replace what `obj` holds.
 
     Edges are kept as given: directed, with repeats and loops; an undirected networkx graph is stored in both directions.
-    Edge weights are ignored, with a warning. Without features, structural ones are computed, with a warning.
+    A warning names edge columns and attributes that are not used. Without features, structural ones are computed, with a
+    warning.
+
+    Features are copied, so that later changes to them do not reach the graph; only a float32 array that is mapped read-only
+    is used in place. A tensor that requires grad is detached. The columns of a table name the features.
 
     Args:
         obj: One of
@@ -27,7 +33,8 @@ def as_graph(obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, na
             - a PyG `Data`: `x`, `edge_index`, `y`, and `train_mask`, `val_mask`, `test_mask`, whose columns are splits;
             - a networkx graph: node attributes "x" and "y", and its nodes as node ids;
             - a DGL graph: `ndata` "feat", "label" and the masks;
-            - a scipy sparse adjacency matrix, or an `edge_index` array or tensor of shape (2, m);
+            - a scipy or torch sparse adjacency matrix, whose values are edge weights, or an `edge_index` array or tensor of
+              shape (2, m);
             - a tuple of either of the last two and `x`, or `x` and `y`;
             - a table of edges with the columns `source` and `target`, which hold node ids. A table is a pandas or polars
               frame, a pyarrow table or reader, a DuckDB relation, or any object with `__arrow_c_stream__`.
@@ -37,6 +44,10 @@ def as_graph(obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, na
             whose index is the id; a Series counted 0, 1, 2... is taken in node order. Nodes that are not named get -1.
         node_ids: The user's own name of each node, in node order.
         name: Name of the graph.
+        weight: What holds the edge weights: a column of the table, an edge attribute of networkx, an attribute of PyG's `Data`,
+            or a key of DGL's `edata`. When not given it is `weight`, in PyG `edge_weight` or an `edge_attr` of one column;
+            "" reads no weights. Weights are finite and not negative; edges of weight 0 are left out, with a warning, and an
+            edge of networkx that has no weight has weight 1.
 
     Raises:
         TypeError: `obj` is none of these.
@@ -48,32 +59,34 @@ def as_graph(obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, na
     """
     if isinstance(obj, tuple):
         obj, x, y = _unpacked(obj, x, y)
-    if isinstance(obj, Graph) and x is None and y is None and node_ids is None and name is None:
+    if isinstance(obj, Graph) and all(given is None for given in (x, y, node_ids, name, weight)):
         return obj
     edges = as_table(obj)
     if edges is not None:
         if node_ids is not None:
             raise ValueError("node_ids cannot be given beside a table of edges; its columns and those of x hold the ids")
-        parts, x, y = _from_tables(edges, x, y), None, None
+        parts, x, y = _from_tables(edges, x, y, weight), None, None
     else:
         _refuse_tables(x=x, y=y)
-        parts = parts_of(obj, x if x is not None else node_ids)
+        parts = parts_of(obj, x if x is not None else node_ids, weight)
+    names = parts.feature_names if x is None else None
     x, y = (parts.x if x is None else x), (parts.y if y is None else y)
     ids = _id_array(parts.node_ids if node_ids is None else node_ids)
     known: dict[str, Any] = {
         "y": None if y is None else class_numbers(y, "y", lambda row: _name(ids, row), nan_is_unknown=True),
         "splits": parts.splits,
         "node_ids": ids,
+        "weights": parts.weights,
         "name": name or (parts.name if isinstance(parts.name, str) and parts.name else "graph"),
     }
     if x is None:
         return featureless(parts.source, parts.target, parts.num_nodes, **known)
-    features = as_features(x.cpu() if isinstance(x, Tensor) else x)
+    features = as_features(x.cpu() if isinstance(x, Tensor) else x, copy=True)
     if len(features) != parts.num_nodes:
         raise ValueError(
             f"features have {len(features)} rows, but the graph has {parts.num_nodes} nodes; give one row per node"
         )
-    return Graph.from_edges(parts.source, parts.target, x=features, **known)
+    return Graph.from_edges(parts.source, parts.target, x=features, feature_names=names, copy=False, **known)
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -83,12 +96,16 @@ def to_pyg(graph: Graph) -> Any:
     except ImportError as error:
         raise ImportError("to_pyg needs torch-geometric: pip install 'localgcl[pyg]'") from error
     data = Data(x=graph.x, edge_index=torch.stack([graph.rows, graph.indices]), y=graph.y)
+    if graph.weights is not None:
+        data.edge_weight = graph.weights
     for part in ("train", "val", "test") if graph.splits else ():
         mask = torch.zeros(graph.num_nodes, len(graph.splits), dtype=torch.bool, device=graph.device)
         for column, split in enumerate(graph.splits):
             mask[getattr(split, part), column] = True
         data[f"{part}_mask"] = mask[:, 0] if len(graph.splits) == 1 else mask
     data.name, data.node_ids = graph.name, graph.node_ids
+    if graph.feature_names is not None:
+        data.feature_names = graph.feature_names
     return data
 
 
@@ -101,22 +118,23 @@ def _unpacked(parts: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any, Any]:
     return parts[0], parts[1], parts[2] if len(parts) == 3 else y
 
 
-def _from_tables(edges: Any, x: Any, y: Any) -> GraphParts:
+def _from_tables(edges: Any, x: Any, y: Any, weight: str | None) -> GraphParts:
     """The parts of a table of edges with features and labels: tables with ids, or arrays in node order."""
     from localgcl.io.columns import edges_of, features_of, labels_of  # brings pyarrow
     from localgcl.io.ids import Rows, join
 
-    edge_part = edges_of(edges, "the table of edges")
-    features = labels = None
+    edge_part = edges_of(edges, "the table of edges", weight=weight)
+    features = labels = names = None
     if x is not None:
         table = as_table(x)
         features = Rows("x", None, x) if table is None else features_of(table, "x")
-        x = features.values
+        x, names = features.values, features.names
     if y is not None:
         table = as_table(y)
         labels = Rows("y", None, class_numbers(y, "y", nan_is_unknown=True)) if table is None else labels_of(table, "y")
     joined = join(edge_part, features, labels)
-    return GraphParts(joined.source, joined.target, len(joined.node_ids), x, joined.y, node_ids=joined.node_ids)
+    known: dict[str, Any] = {"node_ids": joined.node_ids, "feature_names": names, "weights": edge_part.weights}
+    return GraphParts(joined.source, joined.target, len(joined.node_ids), x, joined.y, **known)
 
 
 def _refuse_tables(**arguments: Any) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from localgcl.io.arrays import to_array
 from localgcl.system.files import replacing
+from localgcl.system.text import shown
 
 Array = NDArray[Any]
 
@@ -53,14 +54,14 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
     path = Path(path)
     kind = max((known for known in WRITERS if path.name.lower().endswith(known)), key=len, default=None)
     if kind is None:
-        raise ValueError(f"{path} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
+        raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
     matrix, ids = _checked(z, node_ids)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
+        raise FileNotFoundError(f"the folder {shown(path.parent)} does not exist; create it first")
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file")
+        raise ValueError(f"{shown(path)} is a folder; name a file")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already; choose another name, or pass overwrite=True to replace it")
+        raise FileExistsError(f"{shown(path)} exists already; choose another name, or pass overwrite=True to replace it")
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
             WRITERS[kind](file, matrix, ids)

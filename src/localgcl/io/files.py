@@ -15,16 +15,34 @@ from numpy.typing import NDArray
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
 from localgcl.io.columns import check_finite, edges_of, features_of, labels_of
+from localgcl.io.damage import check_expansion
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Nodes, Rows, as_ids, join, labels_by_node
 from localgcl.io.labels import class_numbers
-from localgcl.io.weights import warn_of_weights
+from localgcl.io.numpy_files import member_names, read_npz
+from localgcl.io.sparse_files import holds_sparse_matrix
+from localgcl.io.weight_columns import array_weights
+from localgcl.io.weights import refuse_weight_name, warn_of_unused, weight_name
+from localgcl.system.text import shown
+
+_NODE_BYTES = 1024
+"""Of a node without edges, about: its id and its structural features. A sparse matrix can declare any number of them."""
+
+_EDGES = ("edge_index", "source", "target")
+"""Arrays that hold edges."""
 
 PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
 
 
-def read_graph(edges: PathLike, *, features: PathLike | None = None, labels: PathLike | None = None, name: str = "") -> Graph:
+def read_graph(
+    edges: PathLike,
+    *,
+    features: PathLike | None = None,
+    labels: PathLike | None = None,
+    name: str = "",
+    weight: str | None = None,
+) -> Graph:
     """Reads a graph from files; the extension of each file says its format. O(|V| f + |E|).
 
     Nodes may have any ids, integers or text. Ids are read as integers if they look so in all files, else as text, so
@@ -35,26 +53,42 @@ def read_graph(edges: PathLike, *, features: PathLike | None = None, labels: Pat
         edges: CSV or TSV (also gzipped) or Parquet with the columns `source` and `target`, anywhere and in any case;
             a CSV of exactly two columns whose first row is two integers is read as having no header. NPY of shape
             (m, 2) or (2, m); an array of shape (2, 2) is read as (2, m). NPZ with `source` and `target`, with
-            `edge_index`, or written by `scipy.sparse.save_npz`. A column `weight` is ignored, with a warning.
+            `edge_index`, or written by `scipy.sparse.save_npz`. The values of a matrix that are not 1 are edge weights.
+            A warning names columns and arrays that are not used.
         features: CSV, TSV or Parquet: the id first (Parquet from pandas: or in a named or textual index), then
             numbers. NPY, NPZ with `x`, or a scipy sparse NPZ: one row for each of the nodes 0..n-1. Without features,
             structural ones are computed from the edges, with a warning.
         labels: CSV, TSV or Parquet: id and class number; nodes that are not named get -1. NPY or NPZ with `y`: one
             label per node, in node order.
         name: Name of the graph; the name of the edge file when not given.
+        weight: The column, or array of an NPZ file, that holds edge weights, in any case. When not given it is `weight`, if
+            there is one; "" reads no weights. Weights are finite and not negative; edges of weight 0 are left out, with a
+            warning.
 
     Raises:
         FileNotFoundError: A file does not exist.
         ValueError: A file cannot be read or the files do not fit each other; the message says where and what to do.
     """
-    edge_part = _read_edges(Path(edges))
+    edge_part = _read_edges(Path(edges), weight)
     rows = None if features is None else _read_features(Path(features))
     joined = join(edge_part, rows, None if labels is None else _read_labels(Path(labels)))
-    name = name or Path(edges).name.split(".")[0]
+    known: dict[str, Any] = {"y": joined.y, "node_ids": joined.node_ids, "weights": edge_part.weights}
+    known["name"] = name or graph_name(edges)
     if rows is None:
-        num_nodes = len(joined.node_ids)
-        return featureless(joined.source, joined.target, num_nodes, y=joined.y, node_ids=joined.node_ids, name=name)
-    return Graph.from_edges(joined.source, joined.target, x=rows.values, y=joined.y, node_ids=joined.node_ids, name=name)
+        return featureless(joined.source, joined.target, len(joined.node_ids), **known)
+    # No copy: the matrix was made here.
+    return Graph.from_edges(joined.source, joined.target, x=rows.values, feature_names=rows.names, copy=False, **known)
+
+
+def graph_name(edges: PathLike) -> str:
+    """What to call the graph of an edge file: its name up to the extension.
+
+    Example:
+        >>> graph_name("data/people.csv.gz"), graph_name("..csv")
+        ('people', 'graph')
+    """
+    *parts, last = Path(edges).name.split(".")
+    return next((part for part in parts or [last] if part.strip()), "graph")
 
 
 def read_labelled_embeddings(embeddings: PathLike, labels: PathLike) -> tuple[Array, Array]:
@@ -66,68 +100,84 @@ def read_labelled_embeddings(embeddings: PathLike, labels: PathLike) -> tuple[Ar
     """
     rows = _read_features(Path(embeddings))
     if sp.issparse(rows.values):
-        raise ValueError(f"{embeddings} is a sparse matrix; give one dense row per node")
+        raise ValueError(f"{shown(embeddings)} is a sparse matrix; give one dense row per node")
     return rows.values, labels_by_node(_read_labels(Path(labels)), Nodes.of_rows(rows))
 
 
-def _read_edges(path: Path) -> Edges:
-    kind = kind_of(path)
+def _read_edges(path: Path, weight: str | None) -> Edges:
+    kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return edges_of(edge_table(path, kind), str(path), parse_ids=True)
-    arrays = read_arrays(path, kind, ("edge_index", "source", "target"))
-    if sp.issparse(arrays.get("edge_index")):
-        return _adjacency_edges(path, arrays["edge_index"])
-    source, target = _ends(path, arrays)
+        return edges_of(edge_table(path, kind), place, parse_ids=True, weight=weight)
+    names = member_names(path, place) if kind == ".npz" else []
+    if holds_sparse_matrix(names):
+        refuse_weight_name(weight, f"the matrix in {place}")
+        matrix = read_arrays(path, kind, _EDGES)[_EDGES[0]]
+        nodes = matrix.shape[0]
+        check_expansion(_NODE_BYTES * nodes, path.stat().st_size, place, f"as CSR if the graph has {nodes:,} nodes")
+        return _adjacency_edges(place, matrix, weighted=weight is None)
+    return _array_edges(path, kind, names, weight)
+
+
+def _array_edges(path: Path, kind: str, names: list[str], weight: str | None) -> Edges:
+    """Edges, and their weights, in an NPY file or in the arrays `names` of an NPZ file."""
+    place = shown(path)
+    others = [name for name in names if name not in _EDGES]
+    held = weight_name(others, weight, place)
+    arrays = read_arrays(path, kind, _EDGES)
+    source, target = _ends(place, arrays)
     if len(source) != len(target) or len(source) == 0:
-        raise ValueError(f"{path} has {len(source)} sources and {len(target)} targets; give one of each per edge")
-    source, target = (as_ids(np.ascontiguousarray(ends), str(path), parse=True) for ends in (source, target))
-    return Edges(str(path), source, target)
+        raise ValueError(f"{place} has {len(source)} sources and {len(target)} targets; give one of each per edge")
+    source, target = (as_ids(np.ascontiguousarray(ends), place, parse=True) for ends in (source, target))
+    weights = None if held is None else array_weights(read_npz(path, place, (held,))[held], source, target, place)
+    # One archive may hold the whole graph.
+    warn_of_unused([name for name in others if name not in (held, "x", "y")], place, weighted=held is not None)
+    return Edges(place, source, target, weights=weights)
 
 
-def _ends(path: Path, arrays: dict[str, Array]) -> tuple[Array, Array]:
+def _ends(place: str, arrays: dict[str, Array]) -> tuple[Array, Array]:
     """Sources and targets, from an `edge_index` or from two arrays of these names."""
     if "edge_index" not in arrays:
         missing = [end for end in ("source", "target") if end not in arrays]
         if missing:
-            raise ValueError(f"{path} has no array {missing[0]!r}; save it with source= and target=, or with edge_index=")
+            raise ValueError(f"{place} has no array {missing[0]!r}; save it with source= and target=, or with edge_index=")
         return arrays["source"].ravel(), arrays["target"].ravel()
     pair = arrays["edge_index"]
     if pair.ndim != 2 or 2 not in pair.shape:
-        raise ValueError(f"{path} has shape {pair.shape}; edges need shape (m, 2) or (2, m)")
+        raise ValueError(f"{place} has shape {pair.shape}; edges need shape (m, 2) or (2, m)")
     return (pair[0], pair[1]) if pair.shape[0] == 2 else (pair[:, 0], pair[:, 1])
 
 
-def _adjacency_edges(path: Path, matrix: Any) -> Edges:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{path} has shape {matrix.shape}; an adjacency matrix must be square")
+def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
+    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"{place} has shape {matrix.shape}; an adjacency matrix must be square, with a row for each node")
     entries = matrix.tocoo()
     stored = entries.data != 0  # an explicit zero is no edge
-    warn_of_weights(entries.data[stored], str(path))
-    source, target = (as_ids(ends[stored], str(path)) for ends in entries.coords)
-    return Edges(str(path), source, target, matrix.shape[0])
+    source, target = (as_ids(ends[stored], place) for ends in entries.coords)
+    weights = array_weights(entries.data[stored], source, target, place) if weighted else None
+    return Edges(place, source, target, matrix.shape[0], weights)
 
 
 def _read_features(path: Path) -> Rows:
     """Features as a float32 matrix, dense or sparse."""
-    kind = kind_of(path)
+    kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return features_of(id_table(path, kind, pa.float32()), str(path), parse_ids=True)
+        return features_of(id_table(path, kind, pa.float32()), place, parse_ids=True)
     x = read_arrays(path, kind, ("x",))["x"]
     if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or 0 in x.shape:
-        raise ValueError(f"{path} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
+        raise ValueError(f"{place} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
     with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
         x = x.astype(np.float32)
     x = x[:, None] if x.ndim == 1 else x
-    check_finite(x, str(path))
-    return Rows(str(path), None, x)
+    check_finite(x, place)
+    return Rows(place, None, x)
 
 
 def _read_labels(path: Path) -> Rows:
     """Labels as int64 class numbers, -1 where unknown."""
-    kind = kind_of(path)
+    kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return labels_of(id_table(path, kind, pa.string()), str(path), parse_ids=True)
+        return labels_of(id_table(path, kind, pa.string()), place, parse_ids=True)
     y = read_arrays(path, kind, ("y",))["y"]
     if isinstance(y, sp.csr_array):
-        raise ValueError(f"{path} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
-    return Rows(str(path), None, class_numbers(y, str(path)))
+        raise ValueError(f"{place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
+    return Rows(place, None, class_numbers(y, place))

@@ -8,63 +8,63 @@ import csv
 import gzip
 import re
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
-import scipy.sparse as sp
 
-from localgcl.io.columns import check_edge_columns, listed
+from localgcl.io.columns import check_edge_columns
+from localgcl.io.damage import BROKEN, check_expansion, unreadable
+from localgcl.io.numpy_files import member_names, read_npy, read_npz
+from localgcl.io.parquet_files import read_parquet
+from localgcl.io.sparse_files import holds_sparse_matrix, read_sparse
+from localgcl.system.text import listed, shown
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _KNOWN = (*TABLES, ".npy", ".npz")
 
-_BROKEN = (OSError, EOFError, KeyError, MemoryError, SyntaxError, UnicodeError, ValueError, zipfile.BadZipFile, zlib.error)
-"""What numpy, scipy, gzip and pyarrow raise for a truncated or corrupt file (pyarrow's errors are OSError or ValueError)."""
-
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # first cells of a header; see _looks_like_data
 _LONGEST_ROW = 1 << 24  # bytes in a row of a CSV file, at most
+_COLUMN_BYTES = 4096  # of memory that pyarrow takes for a column of a CSV file, however few rows it has
 
 
 def kind_of(path: Path) -> str:
     """The extension of `path`, which says how to read it; ValueError if it is unknown, or if there is nothing to read."""
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; check the path")
+        raise FileNotFoundError(f"{shown(path)} does not exist; check the path")
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it")
+        raise ValueError(f"{shown(path)} is a folder; name a file in it")
     kind = next((extension for extension in _KNOWN if path.name.lower().endswith(extension)), None)
     if kind is None:
-        raise ValueError(f"{path} has the extension {path.suffix!r}; known are {', '.join(_KNOWN)}")
+        raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(_KNOWN)}")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty; write it again")
+        raise ValueError(f"{shown(path)} is empty; write it again")
     return kind
 
 
 def edge_table(path: Path, kind: str) -> Any:
     """A table with the columns `source` and `target`; the cells of a CSV file are text."""
     if kind == ".parquet":
-        return _read_parquet(path)
+        return read_parquet(path, shown(path))
     header = _first_row(path, kind)
     bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
     header = ["source", "target"] if bare else header
-    check_edge_columns(header, str(path), "rename them, or add the header line source,target")  # before the whole file is read
+    # Before the whole file is read.
+    check_edge_columns(header, shown(path), "rename them, or add the header line source,target")
     return _read_csv(path, kind, header, [pa.string()] * len(header), skip=0 if bare else 1)
 
 
 def id_table(path: Path, kind: str, value_type: Any) -> Any:
     """A table with the node id in the first column; a CSV file's other columns are read as `value_type`."""
     if kind == ".parquet":
-        return _read_parquet(path)
+        return read_parquet(path, shown(path))
     header = _first_row(path, kind)
     if _looks_like_data(header):
-        raise ValueError(f"{path}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
+        raise ValueError(f"{shown(path)}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
     return _read_csv(path, kind, header, [pa.string(), *[value_type] * (len(header) - 1)], skip=1)
 
 
@@ -73,22 +73,18 @@ def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
 
     The single array of an NPY file, or a scipy sparse matrix in an NPZ file, is returned under the first wanted name.
     """
-    if kind == ".npy" and zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is an NPZ archive; rename it to end in .npz")
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {wanted[0]: loaded}
-        with loaded as archive:
-            names = list(archive.files)
-            if "format" in names and "shape" in names:
-                return {wanted[0]: sp.csr_array(sp.load_npz(path))}
-            found = {name: archive[name] for name in wanted if name in names}
-    except _BROKEN as error:
-        raise _unreadable(path, error) from error
-    if not found:
-        raise ValueError(f"{path} has the arrays {listed(names)}; it needs {' or '.join(wanted)}, or a scipy sparse matrix")
-    return found
+    place = shown(path)
+    if kind == ".npy":
+        if zipfile.is_zipfile(path):
+            raise ValueError(f"{place} is an NPZ archive; rename it to end in .npz")
+        return {wanted[0]: read_npy(path, place)}
+    names = member_names(path, place)
+    if holds_sparse_matrix(names):
+        return {wanted[0]: read_sparse(path, names, place)}
+    if not set(wanted) & set(names):
+        needed = " or ".join(wanted)
+        raise ValueError(f"{place} has the arrays {listed(names)}; it needs {needed}, or a scipy sparse matrix")
+    return read_npz(path, place, [name for name in wanted if name in names])
 
 
 def _looks_like_data(row: Sequence[str]) -> bool:
@@ -109,14 +105,15 @@ def _first_row(path: Path, kind: str) -> list[str]:
         with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
             line = file.readline(_LONGEST_ROW).decode("utf-8-sig")
         row = next(csv.reader([line], delimiter="\t" if kind.startswith(".tsv") else ","), [])
-    except (*_BROKEN, csv.Error) as error:
-        raise _unreadable(path, error) from error
+    except (*BROKEN, csv.Error) as error:
+        raise unreadable(shown(path), error) from error
     if not row:
-        raise ValueError(f"{path} starts with an empty line; its first line must name the columns")
+        raise ValueError(f"{shown(path)} starts with an empty line; its first line must name the columns")
     return [cell.strip() for cell in row]
 
 
 def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any], *, skip: int) -> Any:
+    check_expansion(_COLUMN_BYTES * len(header), path.stat().st_size, shown(path))
     # Columns are named by position, since a header may repeat a name. Ids are read as text: pyarrow's own guess would turn
     # "007" into 7 and a long id into a rounded double.
     columns = [str(i) for i in range(len(header))]
@@ -136,7 +133,7 @@ def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any]
         except (pa.ArrowInvalid, OSError) as error:
             raise _bad_cell(path, header, error) from error
     if table.num_rows == 0:
-        raise ValueError(f"{path} has a header but no rows; write it again")
+        raise ValueError(f"{shown(path)} has a header but no rows; write it again")
     trimmed = [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in table.columns]
     return pa.table(trimmed, names=list(header))
 
@@ -146,25 +143,10 @@ def _bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
     if ragged:
         line, expected, got = ragged.groups()
-        return ValueError(f"{path}, line {line}: {got} cells where there should be {expected}; mend or drop the line")
+        return ValueError(f"{shown(path)}, line {line}: {got} cells where there should be {expected}; mend or drop the line")
     cell = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)", str(error))
     if cell:
         column, line, kind, reason = cell.groups()
         advice = "save the file as UTF-8" if kind == "string" else "features are numbers: encode or drop the column"
-        return ValueError(f"{path}, line {line}, column {header[int(column)]!r}: {reason}; {advice}")
-    return _unreadable(path, error)
-
-
-def _read_parquet(path: Path) -> Any:
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (pa.ArrowException, *_BROKEN) as error:
-        raise _unreadable(path, error) from error
-    if table.num_rows == 0 or table.num_columns == 0:
-        raise ValueError(f"{path} has no rows; write it again")
-    return table
-
-
-def _unreadable(path: Path, error: BaseException) -> ValueError:
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
-    return ValueError(f"{path} cannot be read, it may be truncated or of another format ({reason}); write it again")
+        return ValueError(f"{shown(path)}, line {line}, column {header[int(column)]!r:.80}: {shown(reason[:200])}; {advice}")
+    return unreadable(shown(path), error)

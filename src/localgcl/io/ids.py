@@ -17,7 +17,7 @@ Ids = Any  # a pyarrow array of int64 or large_string; pyarrow ships no types
 
 
 class Edges(NamedTuple):
-    """Ids of the two ends of each edge."""
+    """Ids of the two ends of each edge, and its weight."""
 
     place: str
     """Where the edges come from, for messages: a file or an argument."""
@@ -25,6 +25,8 @@ class Edges(NamedTuple):
     target: Ids
     num_nodes: int | None = None
     """Known for an adjacency matrix, whose nodes are 0..num_nodes-1."""
+    weights: Any = None
+    """Weight of each edge, checked; None where edges have none."""
 
 
 class Rows(NamedTuple):
@@ -35,6 +37,8 @@ class Rows(NamedTuple):
     ids: Ids | None
     """Node id of each row; None where row i is node i."""
     values: Any
+    names: tuple[str, ...] | None = None
+    """Name of each feature column; None where columns have no names."""
 
 
 class Nodes(NamedTuple):
@@ -70,7 +74,7 @@ class Nodes(NamedTuple):
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             rows = f", whose {len(known)} rows are the nodes 0 to {len(known) - 1}" if self.numbered else ""
             raise ValueError(
-                f"{place} {missing[0].as_py()!r}{more} has no row in {self.place}{rows}; add its row or drop its {mention}"
+                f"{place} {missing[0].as_py()!r:.80}{more} has no row in {self.place}{rows}; add its row or drop its {mention}"
             )
         return np.asarray(found.to_numpy(), dtype=np.int64)
 
@@ -127,12 +131,24 @@ def as_ids(column: Any, place: str, *, parse: bool = False) -> Ids:
         array = _whole(array, place)
     try:
         array = array.cast(pa.int64() if pa.types.is_integer(array.type) else pa.large_string())
-    except pa.ArrowInvalid:  # an unsigned integer beyond 63 bits
+    except pa.ArrowNotImplementedError:
+        raise ValueError(f"{place}: node ids are of type {array.type}; use integers or text") from None
+    except pa.ArrowInvalid:  # an unsigned integer beyond 63 bits, or bytes
+        if not pa.types.is_integer(array.type):
+            raise ValueError(f"{place}: node ids are bytes that are no UTF-8 text; use integers or text") from None
         array = array.cast(pa.large_string())
+    _check_text(array, place)
     row = first_empty(array)
     if row is not None:
         raise ValueError(f"{place}: the node id in data row {row + 1} is empty; fill it in or drop the row")
     return _as_integers(array) if parse else array
+
+
+def _check_text(ids: Ids, place: str) -> None:
+    """Raises ValueError if an id ends in a NUL character, which numpy would drop."""
+    ends = pc.ends_with(ids, "\0") if pa.types.is_large_string(ids.type) else None
+    if ends is not None and pc.any(ends).as_py():
+        raise ValueError(f"{place}: node id {ids.filter(ends)[0].as_py()!r:.80} ends in a NUL character; use another id")
 
 
 def repeated(ids: Ids) -> tuple[Any, int] | None:
@@ -210,4 +226,4 @@ def _whole(numbers: Any, place: str) -> Any:
     except pa.ArrowInvalid:
         given = numbers.cast(pa.float64()).drop_null().to_pylist()
         wrong = next((value for value in given if not (abs(value) < 2**63 and value.is_integer())), given[0])
-        raise ValueError(f"{place}: node id {wrong!r} is no integer; use integers or text") from None
+        raise ValueError(f"{place}: node id {wrong!r:.80} is no integer; use integers or text") from None

@@ -28,7 +28,7 @@ def class_numbers(
     Raises:
         ValueError: A label is not a class number; the message names its node and the label.
     """
-    labels = to_array(values)
+    labels = to_array(values, f"{place}: labels")
     if labels.size == 0 or labels.ndim == 0 or labels.size != max(labels.shape):
         raise ValueError(f"{place}: labels have shape {labels.shape}; labels need shape (n,), one class number per node")
     labels = labels.ravel()
@@ -41,7 +41,7 @@ def class_numbers(
     if not valid.all():
         row = int(np.argmin(valid))
         raise ValueError(
-            f"{place}: the label of node {node(row)!r} is {labels[row : row + 1].tolist()[0]!r}, not a class number; "
+            f"{place}: the label of node {node(row)!r:.80} is {labels[row : row + 1].tolist()[0]!r:.80}, not a class number; "
             "number the classes 0, 1, 2... (-1: unknown)"
         )
     return numbers

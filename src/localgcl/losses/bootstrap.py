@@ -33,9 +33,9 @@ def neighbour_prediction(
 ) -> Float[Tensor, ""]:
     r"""BGRL-Local: $-\frac2N \sum_i \frac1{|N(i)|} \sum_{j \in N(i)} \cos(q_j, h_i)$, without views.
 
-    O(|E| d) time, O(|E| + N d) memory. N(i) has no self-loop; parallel edges count as often as they occur. A node without
-    neighbours has no term and stays in N. The paper prints squared norms, under which larger embeddings count less; here
-    the cosine has plain norms.
+    O(|E| d) time, O(|E| + N d) memory. N(i) has no self-loop; parallel edges count as often as they occur, and edge weights
+    weigh the mean. A node without neighbours has no term and stays in N. The paper prints squared norms, under which larger
+    embeddings count less; here the cosine has plain norms.
 
     Args:
         q: Predictions; row j belongs to node j of `graph`.
@@ -45,7 +45,8 @@ def neighbour_prediction(
     """
     targets = _targets(h)
     if aggregate == "mean":
-        targets = targets / graph.neighbourhoods.degree.clamp(min=1)[:, None]
+        size = graph.neighbourhoods.strength[:, None]
+        targets = (targets / torch.where(size > 0, size, 1)).to(targets.dtype)
     elif aggregate != "sum":
         raise ValueError(f"aggregate is {aggregate!r}; choose 'mean' or 'sum'")
     return -2 * _total(q, spmm(adjacency(graph).transposed, targets)) / q.shape[0]

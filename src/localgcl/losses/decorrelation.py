@@ -39,11 +39,11 @@ def view_correlation(z1: Float[Tensor, "n d"], z2: Float[Tensor, "n d"]) -> Corr
 def neighbour_correlation(h: Float[Tensor, "n d"], graph: Graph) -> CorrelationTerms:
     r"""CCA-SSG-Local: $\|\tilde H - \tilde Z\|_F^2$ and the decorrelation of both, with $z_i$ the mean of h over N(i).
 
-    N(i) has no self-loop; a node without neighbours keeps $z_i = h_i$. O(|E| d + N d^2) time, O(|E| + d^2) memory beside
-    copies of the embeddings.
+    Edge weights weigh the mean. N(i) has no self-loop; a node without neighbours keeps $z_i = h_i$. O(|E| d + N d^2) time,
+    O(|E| + d^2) memory beside copies of the embeddings.
     """
-    size = graph.neighbourhoods.degree[:, None]
-    mean = torch.where(size > 0, spmm(adjacency(graph), h) / size.clamp(min=1), h)
+    size = graph.neighbourhoods.strength[:, None]
+    mean = torch.where(size > 0, (spmm(adjacency(graph), h) / torch.where(size > 0, size, 1)).to(h.dtype), h)
     a, b = standardised(h), standardised(mean)
     return CorrelationTerms((a - b).square().sum(), _off_identity(a) + _off_identity(b))
 

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from localgcl.losses.finite import refuse_non_finite
 from localgcl.losses.local import check_temperature, draw_features, unit_rows
 from localgcl.nn.features import FeatureMap
 from localgcl.ops import exact_log_sums, kernel_node_log_sums
@@ -49,7 +50,8 @@ def two_view_infonce(
     """The two-view InfoNCE loss L above.
 
     Args:
-        u: Projections in one view, any scale; row i belongs to node i.
+        u: Projections in one view, any scale; row i belongs to node i. NaN or infinite ones raise ValueError (on a GPU, where
+            looking at them would make the host wait, the loss is NaN).
         v: Projections in the other view.
         temperature: tau, above 0.
         negatives: "exact"; a random feature map by name or as an object, which makes time linear in |V|; "auto", the
@@ -65,7 +67,9 @@ def two_view_infonce(
         0.551...
     """
     terms = two_view_terms(u, v, temperature=temperature, negatives=negatives, num_features=num_features, generator=generator)
-    return terms.positive + terms.negative
+    loss = terms.positive + terms.negative
+    refuse_non_finite(loss, u=u, v=v)
+    return loss
 
 
 def two_view_terms(

@@ -7,6 +7,8 @@ What the paper leaves open, settled here:
 
 * z is normalised inside. A row of zeros has no direction: it is left out of both terms, has zero gradient, and is counted.
 * N(i) holds no self-loop unless `include_self`; parallel edges count as often as they occur.
+* Edge weights $a_{ij}$ weigh the positives: the mean is $\sum_j a_{ij} e^{z_i^T z_j/\tau} / \sum_j a_{ij}$, so that an edge of
+  weight k equals k parallel ones, and the scale of a node's weights does not matter. The self of `include_self` has weight 1.
 * A node without neighbours has no positive term. It stays in the negative sum and in |V|.
 * The positive term is the log of a mean of exponentials, not the mean of similarities.
 * The constant $e^{1/\tau}$ that the kernelised form splits off is added back, so exact and kernelised values compare. By
@@ -24,6 +26,7 @@ from torch import Tensor
 from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
+from localgcl.losses.finite import refuse_non_finite
 from localgcl.nn.features import MAPS, Draw, FeatureMap
 from localgcl.nn.features import negatives as known_negatives
 from localgcl.ops import (
@@ -67,12 +70,14 @@ def local_contrastive(
     """The Local-GCL loss (Eq. 5). O(|E| d) for the positives; the negatives cost O(|V| D log d) kernelised, O(|V|^2 d) exact.
 
     Args:
-        z: Embeddings, any scale; row i belongs to node i of `graph`.
+        z: Embeddings, any scale; row i belongs to node i of `graph`. NaN or infinite ones raise ValueError on the CPU; on a GPU
+            they make the loss NaN, because looking at them would make the host wait.
         graph: Its CSR rows are the neighbourhoods N(i). For a batch, a rectangular `CSR`: row i lists the rows of z that are
             neighbours of row i. Rows of z beyond those of the CSR are neighbours only: they have no terms and are no
             negatives.
         temperature: tau, above 0.
-        positives: "mean" over the neighbours; "max": the most similar one only; "weighted" by their similarity.
+        positives: "mean" over the neighbours; "max": the most similar one only, whatever its edge weighs; "weighted" by their
+            similarity.
         negatives: "exact", a random feature map ("sorf", "orf", "rff", "positive" or an object of `localgcl.nn.features`),
             or "auto": see `localgcl.ops.costs.choose_negatives`.
         num_features: D, the number of random frequencies (ignored by "exact" and by a feature map object).
@@ -99,9 +104,11 @@ def local_contrastive(
         generator=generator,
         reduce=reduce,
     )
+    loss = terms.positive + terms.negative
+    refuse_non_finite(loss, z=z)
     if z.device.type == "cpu" and terms.clamped > 0:  # on a GPU, asking would make the host wait
         warnings.warn(clamp_message(float(terms.clamped), temperature), LocalGCLWarning, stacklevel=2)
-    return terms.positive + terms.negative
+    return loss
 
 
 def local_terms(
@@ -167,7 +174,8 @@ class _UnitRows(torch.autograd.Function):
         norms = torch.linalg.vector_norm(z, dim=1, keepdim=True)
         # Below this the squares underflow and the direction is noise. NaN is not below: it stays in, to be seen in the loss.
         alive = ~(norms <= torch.finfo(z.dtype).tiny ** 0.5)
-        inverse = torch.where(alive, 1 / norms, 0.0)
+        # inf / inf is NaN: the norm of a finite row may overflow, and one over it would make that row zero without a word.
+        inverse = torch.where(alive, norms / norms / norms, 0.0)
         unit = z * inverse
         ctx.save_for_backward(unit, inverse)
         alive = alive[:, 0]
@@ -198,18 +206,25 @@ def positive_term(
     w is 1/|N(i)| ("mean"), 1 for the most similar neighbour and 0 for the others ("max"), or the softmax of the
     similarities over N(i) at temperature 1 ("weighted": the paper divides by |N(i)| once more, which only adds a constant;
     without it equal weights give back "mean"). The weights carry gradient only if `weight_gradient`.
+
+    Edge weights $a_{ij}$ multiply w before it is scaled to sum 1: $a_{ij} / \sum_k a_{ik}$ for "mean", and
+    $a_{ij} e^{z_i^T z_j} / \sum_k a_{ik} e^{z_i^T z_k}$ for "weighted". "max" takes no notice of them.
     """
     neighbours = neighbours_of(graph, include_self=include_self)
     cosine = edge_dot(z, neighbours)
     present = alive[neighbours.indices]
     similarity = torch.where(present, cosine / temperature, -torch.inf)
     size = segment_sum(present.to(z.dtype), neighbours)
+    # As logarithms, in which no sum overflows; None where all weights are 1.
+    logs = None if neighbours.weights is None else torch.where(present, neighbours.weights.to(z.dtype).log(), 0.0)
     if positives == "mean":
-        aggregate = segment_logsumexp(similarity, neighbours) - size.log()
+        total = size.log() if logs is None else segment_logsumexp(torch.where(present, logs, -torch.inf), neighbours)
+        aggregate = segment_logsumexp(similarity if logs is None else similarity + logs, neighbours) - total
     elif positives == "max":
         aggregate = segment_max(similarity, neighbours)
     elif positives == "weighted":
         score = torch.where(present, cosine if weight_gradient else cosine.detach(), -torch.inf)
+        score = score if logs is None else score + logs
         # log sum_j softmax(score)_j e^similarity_j, the softmax written out so that both sums are stable.
         joint = segment_logsumexp(similarity + torch.where(present, score, 0.0), neighbours)
         aggregate = joint - segment_logsumexp(score, neighbours)

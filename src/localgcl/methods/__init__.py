@@ -42,7 +42,7 @@ experiments."""
 def find_method(name: str) -> type[Method]:
     """The method called `name`; ValueError with a suggestion when there is none."""
     if name not in METHODS:
-        raise ValueError(f"there is no method {name!r}{suggestion(name, METHODS)}")
+        raise ValueError(f"there is no method {name!r:.100}{suggestion(name, METHODS)}")
     return METHODS[name]
 
 

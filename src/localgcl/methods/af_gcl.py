@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import MOST_DRAWN, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.spectral import spectral_terms
 from localgcl.methods.base import Batch, Method, Terms
@@ -20,13 +20,13 @@ from localgcl.ops.neighbours import cosine_neighbours
 class Options(Checked):
     """The pool of a step, and the pairs compared in it."""
 
-    num_seeds: int = option(128, "random nodes whose neighbourhoods make the pool", low=1)
-    hops: int = option(2, "T, how far a neighbourhood reaches", low=0)
-    fanout: int = option(5, "neighbours drawn of each node on the way", low=1)
-    pool_size: int = option(256, "nodes in the pool at most", low=2)
-    num_positives: int = option(5, "K, the most similar nodes of the pool, the node itself among them", low=1)
-    num_negatives: int = option(100, "random nodes of the pool that each node is compared with", low=1)
-    projection: int = option(0, "width of the projector; 0 means the embedding dimension", low=0)
+    num_seeds: int = option(128, "random nodes whose neighbourhoods make the pool", low=1, high=MOST_DRAWN)
+    hops: int = option(2, "T, how far a neighbourhood reaches", low=0, high=10)
+    fanout: int = option(5, "neighbours drawn of each node on the way", low=1, high=1000)
+    pool_size: int = option(256, "nodes in the pool at most", low=2, high=MOST_DRAWN)
+    num_positives: int = option(5, "K, the most similar nodes of the pool, the node itself among them", low=1, high=MOST_DRAWN)
+    num_negatives: int = option(100, "random nodes of the pool that each node is compared with", low=1, high=MOST_DRAWN)
+    projection: int = option(0, "width of the projector; 0 means the embedding dimension", low=0, high=WIDEST)
 
 
 class AFGCL(Method):
@@ -41,6 +41,7 @@ class AFGCL(Method):
     Options = Options
     idea = "positives by similarity within sampled neighbourhoods, for graphs whose neighbours differ"
     cost = "O(P^2 d) time, O(P^2) memory, for a pool of P nodes"
+    unweighted = "sampled neighbourhoods"
     paper = "https://arxiv.org/abs/2204.04874"
     defaults = {  # noqa: RUF012
         "activation": "prelu",

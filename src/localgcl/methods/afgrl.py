@@ -6,29 +6,32 @@ from typing import Literal
 
 import torch
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import MOST_DRAWN, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import found_pairs, pair_prediction
 from localgcl.losses.local import unit_rows
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import momentum, require_two_nodes
 from localgcl.nn.encoders import mlp_head
+from localgcl.nn.memory import FLOAT, INDEX
 from localgcl.ops.kmeans import kmeans
 from localgcl.ops.neighbours import cosine_neighbours
 
-# The most that the search and the clustering hold at a time on a GPU (see `ops`), in bytes.
-_CHUNK = 2**28
+# What the search and the clustering hold at a time (see `ops`), in bytes; on a GPU up to twice as much.
+_CHUNK = 2**27
 
 
 @dataclasses.dataclass(frozen=True)
 class Options(Checked):
     """The search for positives, the predictor and the target."""
 
-    neighbours: int = option(4, "k, the nearest nodes that may be positives, the node itself among them; at most all", low=1)
-    clusters: int = option(100, "centres of each k-means run; at most one a node", low=1)
-    cluster_runs: int = option(5, "k-means runs; one cluster in common is enough", low=1)
-    cluster_iterations: int = option(20, "iterations of each k-means run", low=1)
-    predictor: int = option(1024, "width of the predictor's hidden layer", low=1)
+    neighbours: int = option(
+        4, "k, the nearest nodes that may be positives, the node itself among them; at most all", low=1, high=MOST_DRAWN
+    )
+    clusters: int = option(100, "centres of each k-means run; at most one a node", low=1, high=MOST_DRAWN)
+    cluster_runs: int = option(5, "k-means runs; one cluster in common is enough", low=1, high=1000)
+    cluster_iterations: int = option(20, "iterations of each k-means run", low=1, high=100_000)
+    predictor: int = option(1024, "width of the predictor's hidden layer", low=1, high=WIDEST)
     target_momentum: float = option(0.9, "lowest momentum of the target; it rises to 1", low=0, high=1)
     momentum_schedule: Literal["released", "cosine"] = option(
         "released", "released: advanced by each weight tensor, so it swings as in the released code; cosine: by each step"
@@ -47,6 +50,7 @@ class AFGRL(Method):
     Options = Options
     idea = "predict nodes that are near in embedding and in graph or cluster; no augmentation, no negatives"
     cost = "O(N^2 d) for the nearest nodes and O(N d C M I) for k-means in time, O(N k) memory and one chunk; 2 encoder passes"
+    unweighted = "positives, which are neighbours near in embedding,"
     paper = "https://arxiv.org/abs/2112.02472"
     defaults = {  # noqa: RUF012
         "layers": 1,
@@ -70,12 +74,12 @@ class AFGRL(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder, the target's embeddings, the predictor, the pairs, and a chunk of similarities or distances."""
+        """The encoder, the predictor, unit rows of the target's embeddings, the pairs, a chunk of similarities or distances."""
         options: Options = config.options
         dim = config.encoder.dim
-        heads = 3 * 4 * num_nodes * (2 * options.predictor + 2 * dim)
-        pairs = 8 * num_nodes * options.neighbours * (options.cluster_runs + 6)
-        chunk = min(2 * _CHUNK, 2 * 4 * num_nodes**2)
+        heads = FLOAT * num_nodes * (3 * options.predictor + 5 * dim)
+        pairs = INDEX * num_nodes * options.neighbours * (options.cluster_runs + 6)
+        chunk = min(2 * _CHUNK, 2 * FLOAT * num_nodes**2)
         return super().memory(num_nodes, num_edges, num_features, config) + heads + pairs + chunk
 
     def check(self, graph: Graph) -> None:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
-from localgcl.nn.encoders import GCN, MLP, Inputs, build_encoder, encoder_memory, with_dense_features
+from localgcl.nn.encoders import Encoder, Inputs, build_encoder, with_dense_features
+from localgcl.nn.memory import encoder_memory
 from localgcl.ops.negatives import Reduce
 
 Terms = dict[str, Tensor]
@@ -56,6 +57,9 @@ class Method(nn.Module, abc.ABC):
     records and replays it. A method may decide by its options."""
     augments: ClassVar[bool] = False
     """True if it trains on changed copies of the graph: random views, diffusion, shuffled features."""
+    unweighted: str = ""
+    """What of its loss counts all edges alike, whatever they weigh, as the subject of a sentence; empty if nothing does. A
+    method may decide by its options."""
     distributes: ClassVar[bool] = False
     """True if several ranks that each hold some of the nodes can compute its loss (see `Batch.reduce`)."""
     paper: ClassVar[str] = ""
@@ -66,7 +70,10 @@ class Method(nn.Module, abc.ABC):
     encodes: ClassVar[bool] = True
     """True if it has an encoder; a method without one defines its own `prepare`, `embed` and `refresh_statistics`."""
 
-    encoder: GCN | MLP
+    encoders: ClassVar[tuple[str, ...]] = ("gcn", "mlp")
+    """Encoders that it can train. Channels of hops have a loss each, which most methods do not define."""
+
+    encoder: Encoder
     """Maps features to embeddings."""
 
     def __init__(self, num_inputs: int, config: Config) -> None:
@@ -74,16 +81,27 @@ class Method(nn.Module, abc.ABC):
         super().__init__()
         self.config, self.options = config, config.options
         if self.encodes:
+            if config.encoder.encoder not in self.encoders:
+                raise ValueError(
+                    f"encoder is {config.encoder.encoder!r}, but {config.method} takes {' or '.join(self.encoders)}; "
+                    "hops is for local-gcl"
+                )
             self.encoder = build_encoder(num_inputs, config.encoder)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Bytes that one training step needs beyond parameters and the graph, to a factor of about two.
+        """Bytes that training needs beyond parameters and the graph: what all steps share, and the peak of one step.
 
-        For the `mode` in the options; "auto" counts as faithful, so that this number can be passed to `mode.choose_mode`.
-        By default one pass of the encoder and its backward; a method adds what else it keeps.
+        By default the encoder's inputs, one pass and its backward; a method adds what else it keeps. Of the two forms of a
+        method, "auto" counts as faithful, so that this number can be passed to `mode.choose_mode`.
+
+        Args:
+            num_nodes: Nodes of the prepared graph.
+            num_edges: Its stored edges, both directions counted.
+            num_features: Feature columns; sparse features count as the number of dense columns that take the same memory.
+            config: All settings.
         """
-        return encoder_memory(num_nodes, num_edges, num_features, config.encoder)
+        return encoder_memory(num_nodes, num_edges, num_features, config.encoder).trained
 
     def check(self, graph: Graph) -> None:
         """Raises ValueError when the method cannot learn from this (prepared) graph."""
@@ -124,5 +142,6 @@ class Method(nn.Module, abc.ABC):
         """Called after each optimiser step."""
 
     def refresh_statistics(self, batch: Batch) -> None:
-        """Called once after training: recomputes the batch-norm statistics with the final weights."""
-        self.encoder.refresh_statistics(batch.inputs)
+        """Called once after training: recomputes the batch-norm statistics with the final weights, over the whole graph."""
+        whole = batch if batch.neighbours is None else self.prepare(batch.graph)
+        self.encoder.refresh_statistics(whole.inputs)

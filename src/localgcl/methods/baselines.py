@@ -10,6 +10,7 @@ from localgcl.config import Checked, Config
 from localgcl.graph import Graph
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.nn.encoders import Inputs
+from localgcl.nn.memory import encoder_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,13 @@ class RandomInit(Method):
     idea = "the untrained encoder: the baseline for training"
     cost = "none"
     trained = False
+    encoders = ("gcn", "mlp", "hops")
+
+    @classmethod
+    def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """One pass, without a backward."""
+        encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder)
+        return encoder.inputs + encoder.alone
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         raise NotImplementedError("random-init is not trained")
@@ -50,7 +58,8 @@ class RawFeatures(Method):
         raise NotImplementedError("raw-features is not trained")
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
-        return batch.graph.x.to_dense()
+        x = batch.graph.x
+        return x.clone() if x.layout == torch.strided else x.to_dense()  # the caller's own, not the graph's memory
 
     def refresh_statistics(self, batch: Batch) -> None:
         """Does nothing: there are none."""

@@ -7,13 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.bootstrap import Aggregate, neighbour_prediction, view_prediction
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import follow, momentum, require_positives
 from localgcl.nn.augment import drop_edges, mask_features
 from localgcl.nn.encoders import Inputs, build_encoder, mlp_head
+from localgcl.nn.memory import FLOAT, encoder_memory, sparse_matrix, view_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Options(Checked):
     drop_edges_2: float = option(0.4, "share of edges dropped in the second view", low=0, high=1)
     mask_features_1: float = option(0.2, "share of feature columns set to zero in the first view", low=0, high=1)
     mask_features_2: float = option(0.1, "share of feature columns set to zero in the second view", low=0, high=1)
-    predictor: int = option(512, "width of the predictor's hidden layer", low=1)
+    predictor: int = option(512, "width of the predictor's hidden layer", low=1, high=WIDEST)
     target_momentum: float = option(0.99, "momentum of the target at the start; it rises to 1", low=0, high=1)
 
 
@@ -70,11 +71,14 @@ class BGRL(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """For each view: the online encoder, the target's embeddings without a backward, and the predictor."""
+        """For each view: the online encoder, the predictor, and unit rows of its output and of the target's."""
         options: Options = config.options
-        heads = 3 * 4 * num_nodes * (options.predictor + 2 * config.encoder.dim)
-        one = super().memory(num_nodes, num_edges, num_features, config) + heads
-        return one if options.positives == "neighbours" else 2 * one
+        encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder)
+        heads = FLOAT * num_nodes * (2 * options.predictor + 4 * config.encoder.dim)
+        if options.positives == "neighbours":
+            return encoder.trained + heads + sparse_matrix(num_edges, num_nodes)
+        views = 2 * (encoder.kept + heads + view_memory(num_nodes, num_edges, num_features))
+        return encoder.inputs + views + encoder.moving
 
     def check(self, graph: Graph) -> None:
         require_positives(graph, self.options.positives)

@@ -7,12 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import LARGEST_WEIGHT, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses.decorrelation import CorrelationTerms, neighbour_correlation, view_correlation
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_positives
 from localgcl.nn.augment import drop_edges, mask_features
+from localgcl.nn.memory import FLOAT, encoder_memory, sparse_matrix, view_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Options(Checked):
     positives: Literal["views", "neighbours"] = option(
         "views", "a node agrees with itself in another view, or with the mean of its neighbours (CCA-SSG-Local)"
     )
-    decorrelation: float = option(1e-3, "lambda; the same balance needs twice as much with positives=neighbours", low=0)
+    decorrelation: float = option(
+        1e-3, "lambda; the same balance needs twice as much with positives=neighbours", low=0, high=LARGEST_WEIGHT
+    )
     drop_edges: float = option(0.4, "share of edges dropped in each view", low=0, high=1)
     mask_features: float = option(0.1, "share of feature columns set to zero in each view", low=0, high=1)
 
@@ -45,11 +48,14 @@ class CCASSG(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """For each view the encoder; for both embeddings the standardised columns, their correlations and gradients."""
-        dim = config.encoder.dim
-        passes = 1 if config.options.positives == "neighbours" else 2
-        correlations = 2 * 3 * 4 * (num_nodes * dim + dim**2)
-        return passes * super().memory(num_nodes, num_edges, num_features, config) + correlations
+        """The encoder on each view; of both embeddings the centred and the standardised columns, and their correlations."""
+        encoder, dim = encoder_memory(num_nodes, num_edges, num_features, config.encoder), config.encoder.dim
+        correlations = 2 * FLOAT * (2 * num_nodes * dim + 3 * dim**2)
+        if config.options.positives == "neighbours":
+            means = FLOAT * num_nodes * dim + sparse_matrix(num_edges, num_nodes)
+            return encoder.trained + means + correlations
+        views = 2 * (encoder.kept + view_memory(num_nodes, num_edges, num_features))
+        return encoder.inputs + views + encoder.moving + correlations
 
     def check(self, graph: Graph) -> None:
         require_positives(graph, self.options.positives)

@@ -9,6 +9,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.baselines import NoOptions
 from localgcl.methods.parts import Bilinear, require_edges, require_gcn
 from localgcl.nn.augment import shuffle_features
+from localgcl.nn.memory import FLOAT, encoder_memory
 
 
 class DGI(Method):
@@ -41,8 +42,9 @@ class DGI(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Two passes of the encoder."""
-        return 2 * super().memory(num_nodes, num_edges, num_features, config)
+        """Two passes of the encoder, and the shuffled features."""
+        encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder)
+        return encoder.inputs + 2 * encoder.kept + encoder.moving + FLOAT * num_nodes * num_features
 
     def check(self, graph: Graph) -> None:
         require_edges(graph, "shuffled features look like the graph's own")

@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import LARGEST_WEIGHT, MOST_DRAWN, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.nn.layers import Layers
 from localgcl.ops import SparseMatrix, spmm
 
 
@@ -23,11 +24,11 @@ class Options(Checked):
     """The three terms."""
 
     mode: Mode = option("auto", MODE_HELP)
-    feature_weight: float = option(0.8, "weight of the node's own features", low=0)
-    neighbour_weight: float = option(1.0, "weight of the neighbours' features", low=0)
-    edge_weight: float = option(1.0, "weight of the edges", low=0)
-    others: int = option(5, "nodes whose features do not belong to a node, drawn for each at each step", low=1)
-    sampled_pairs: int = option(64, "in scalable mode, pairs of nodes drawn for each node at each step", low=1)
+    feature_weight: float = option(0.8, "weight of the node's own features", low=0, high=LARGEST_WEIGHT)
+    neighbour_weight: float = option(1.0, "weight of the neighbours' features", low=0, high=LARGEST_WEIGHT)
+    edge_weight: float = option(1.0, "weight of the edges", low=0, high=LARGEST_WEIGHT)
+    others: int = option(5, "nodes whose features do not belong to a node, drawn for each at each step", low=1, high=MOST_DRAWN)
+    sampled_pairs: int = option(64, "in scalable mode, pairs of nodes drawn for each node at each step", low=1, high=MOST_DRAWN)
     squash: bool = option(True, "a sigmoid on scores before they are compared, as published; false is the plain estimate")
 
 
@@ -60,6 +61,7 @@ class GMI(Method):
     Options = Options
     idea = "a node's embedding tells its features, its neighbours' features and its edges"
     cost = "faithful O(N^2 d) time, O(N^2) memory; scalable O((E + N k) d) time, O(E + N k) memory"
+    unweighted = "reconstructed edges"
     paper = "https://arxiv.org/abs/2002.01169"
     defaults = {  # noqa: RUF012
         "dim": 512,
@@ -83,13 +85,15 @@ class GMI(Method):
     @property
     def first_weight(self) -> Float[Tensor, "f d"]:
         """$W_1$, the encoder's first layer without its bias."""
+        assert isinstance(self.encoder, Layers)
         layer = self.encoder.weights[0]
         assert isinstance(layer, nn.Linear)
         return layer.weight.T
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder and three more layers (features, means, scores); for each pair its score, cost and gradient."""
+        """The encoder and three more layers (features, means, scores) of three copies; for each pair its score, cost and
+        gradient."""
         options, nodes = config.options, num_nodes
         more = super().memory(nodes, num_edges, num_features, config) + 3 * 3 * 4 * nodes * config.encoder.dim
         # A sampled pair also has its two ends, in both orders, at 8 bytes each.
@@ -122,9 +126,10 @@ class GMI(Method):
 
 
 def _means(graph: Graph) -> SparseMatrix:
-    """Row i averages over N(i); zero for a node without neighbours."""
+    """Row i averages over N(i), by edge weights; zero for a node without neighbours."""
     bare = graph.neighbourhoods
-    weights = (1 / bare.degree.clamp(min=1)).float().repeat_interleave(bare.degree, output_size=bare.num_entries)
+    share = (1 / torch.where(bare.strength > 0, bare.strength, 1)).repeat_interleave(bare.degree, output_size=bare.num_entries)
+    weights = (share if bare.weights is None else share * bare.weights).float()
     return SparseMatrix(csr_tensor(bare.indptr, bare.indices, weights, (bare.num_rows, bare.num_rows)))
 
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
@@ -16,6 +16,7 @@ from localgcl.methods.parts import require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.augment import drop_edges, mask_features
 from localgcl.nn.encoders import mlp_head, with_dense_features
+from localgcl.nn.memory import FLOAT, encoder_memory, view_memory
 
 Rate = float | Tensor
 
@@ -28,15 +29,15 @@ class Options(Checked):
     drop_edges_2: float = option(0.4, "second view: share of the edges that are dropped", low=0, high=1)
     mask_features_1: float = option(0.3, "first view: share of the feature columns that are set to zero", low=0, high=1)
     mask_features_2: float = option(0.4, "second view: share of the feature columns that are set to zero", low=0, high=1)
-    projection: int = option(0, "width of the projector's hidden layer; 0 means the embedding dimension", low=0)
-    temperature: float = option(0.4, "tau: smaller makes close pairs count more", above=0)
+    projection: int = option(0, "width of the projector's hidden layer; 0 means the embedding dimension", low=0, high=WIDEST)
+    temperature: float = option(0.4, "tau: smaller makes close pairs count more", above=0, high=1000)
     negatives: str = option(
         "exact",
         "all pairs exactly, by random features, by the cheaper of these (auto), or some nodes only (sampled)",
         choices=lambda: (*features.negatives(), "sampled"),
     )
-    num_negatives: int = option(512, "random nodes at each step that are negatives when sampled", low=1)
-    num_features: int = option(4096, "D, the number of random frequencies", low=1)
+    num_negatives: int = option(512, "random nodes at each step that are negatives when sampled", low=1, high=MOST_DRAWN)
+    num_features: int = option(4096, "D, the number of random frequencies", low=1, high=MOST_FREQUENCIES)
     max_clamped: float = option(0.01, "stop when a larger share of the random-feature sums is invalid", low=0, high=1)
 
 
@@ -78,10 +79,11 @@ class GRACE(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Two passes of the encoder, and for two views the projector's layers, unit rows, and their gradients."""
-        dim = config.encoder.dim
-        rows = 2 * 3 * 4 * num_nodes * ((config.options.projection or dim) + 2 * dim)
-        return 2 * super().memory(num_nodes, num_edges, num_features, config) + rows
+        """For two views the encoder and the projector; of both projections a joint copy, unit rows, and two gradients."""
+        encoder, dim = encoder_memory(num_nodes, num_edges, num_features, config.encoder), config.encoder.dim
+        projector = FLOAT * num_nodes * (2 * (config.options.projection or dim) + dim)
+        views = 2 * (encoder.kept + projector + view_memory(num_nodes, num_edges, num_features))
+        return encoder.inputs + views + encoder.moving + 2 * 4 * FLOAT * num_nodes * dim
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")

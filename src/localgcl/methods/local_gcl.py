@@ -1,22 +1,26 @@
 """Local-GCL: encode once, pull neighbours together, push all nodes apart. Nothing else is trained, sampled or augmented."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, MOST_NODES, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
-from localgcl.losses.local import Positives, choose_negatives, clamp_message
+from localgcl.losses.local import LocalTerms, Positives, choose_negatives, clamp_message
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
+from localgcl.nn.memory import FLOAT, encoder_memory, encoder_stacks
+from localgcl.ops.blocks import block
 from localgcl.ops.negatives import Reduce
 
 
@@ -24,21 +28,29 @@ from localgcl.ops.negatives import Reduce
 class Options(Checked):
     """The loss and how its negative term is computed."""
 
-    temperature: float = option(0.5, "tau: smaller makes close pairs count more", above=0)
+    temperature: float = option(0.5, "tau: smaller makes close pairs count more", above=0, high=1000)
     positives: Positives = option("mean", "neighbours as positives: their mean, the most similar one, or by similarity")
     weight_gradient: bool = option(False, "let the weights of positives=weighted carry gradient")
     include_self: bool = option(False, "count a node as its own neighbour")
     negatives: str = option(
         "auto", "the all-pairs term: exact, or by random features; auto takes the cheaper", choices=features.negatives
     )
-    num_features: int = option(4096, "D, the number of random frequencies", low=1)
+    num_features: int = option(4096, "D, the number of random frequencies", low=1, high=MOST_FREQUENCIES)
     frequencies: Literal["resampled", "fixed"] = option("resampled", "new random frequencies at each step, or one draw")
     frequency_law: Literal["correct", "printed"] = option("correct", "N(0, I/tau), or N(0, tau I) as the paper prints it")
     max_clamped: float = option(0.01, "stop when a larger share of the random-feature sums is invalid", low=0, high=1)
     hard_negatives: Literal["none", "progcl-mix"] = option("none", "add mixes of the hardest negatives to the all-pairs term")
     hard_start: float = option(0.5, "share of the steps that are trained before hard negatives are added", low=0, high=1)
-    hard_pool: int = option(2048, "random nodes at each step among which hard negatives are looked for", low=2)
-    hard_selected: int = option(256, "hard negatives of each node that are mixed, at most those of the pool", low=1)
+    hard_pool: int = option(2048, "random nodes at each step among which hard negatives are looked for", low=2, high=MOST_DRAWN)
+    hard_selected: int = option(
+        256, "hard negatives of each node that are mixed, at most those of the pool", low=1, high=MOST_DRAWN
+    )
+    batch: int = option(
+        0, "random nodes a step, negatives of each other; 0 takes the whole graph", low=0, high=MOST_NODES, later=True
+    )
+    sampled: int = option(
+        0, "neighbours of each node of a batch, drawn at each step; 0 takes all", low=0, high=MOST_DRAWN, later=True
+    )
 
 
 class LocalGCL(Method):
@@ -53,22 +65,36 @@ class LocalGCL(Method):
     cost = "O(E d + N D log d) time, O(E + N) memory"
     paper = "https://arxiv.org/abs/2212.04604"
     distributes = True
+    encoders = ("gcn", "mlp", "hops")
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
+        self.unweighted = "positives max, the most similar neighbours," if self.options.positives == "max" else ""
         self.mixes = self.options.hard_negatives == "progcl-mix"
         # Mixing starts midway; fixed frequencies are drawn on the CPU and copied. Neither can be recorded.
-        self.static = not self.mixes and self.options.frequencies == "resampled"
+        self.static = not self.mixes and self.options.frequencies == "resampled" and not self.options.batch
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.step = 0
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder, and for each edge its similarity, weight and gradient; the negative term comes in chunks.
+        """The encoder; unit rows of all parts of the embeddings, or three gradients of one; of each part eight numbers an edge.
 
-        Hard negatives are searched in chunks of rows, too, and leave one number per node.
+        The negative term, and hard negatives, come in chunks of rows. A batch reads its nodes and their neighbours: the rows
+        of two batches are held while one follows the other. After the last one the inputs are built once more.
         """
-        return super().memory(num_nodes, num_edges, num_features, config) + 3 * 4 * num_edges
+        options: Options = config.options
+        edges, rows, taken = num_edges, num_nodes, 0
+        parts = [stack[-1] for stack in encoder_stacks(num_features, config.encoder)]
+        if 0 < options.batch < num_nodes:
+            degree = num_edges / num_nodes
+            edges = round(options.batch * (min(degree, options.sampled) if options.sampled else degree))
+            rows = min(num_nodes, options.batch + edges)
+            taken = 2 * FLOAT * rows * num_features * len(parts)
+        encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder, rows)
+        passing = max(encoder.moving, FLOAT * rows * max(sum(parts), 3 * max(parts)))
+        inputs = encoder.inputs * (2 if taken else 1) + taken
+        return inputs + encoder.kept + passing + 8 * FLOAT * edges * len(parts)
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
@@ -76,12 +102,33 @@ class LocalGCL(Method):
 
     def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
         self.step = first
-        return super().batches(graph, first=first, reduce=reduce)
+        whole = super().batches(graph, first=first, reduce=reduce)
+        return self._blocks(next(whole), first) if self.in_batches(graph) else whole
+
+    def in_batches(self, graph: Graph) -> bool:
+        """Whether a step reads some nodes only."""
+        return bool(0 < self.options.batch < graph.num_nodes)
+
+    def _blocks(self, whole: Batch, first: int) -> Iterator[Batch]:
+        """Random nodes with their neighbours. Draws depend on the seed and the step alone."""
+        neighbours, n = whole.graph.neighbourhoods, whole.graph.num_nodes
+        for step in itertools.count(first):
+            (state,) = np.random.SeedSequence((self.config.training.seed, step)).generate_state(1, np.uint64)
+            generator = torch.Generator().manual_seed(int(state >> np.uint64(1)))
+            nodes = torch.randperm(n, generator=generator)[: self.options.batch].sort().values.to(whole.graph.device)
+            rows, edges = block(neighbours, nodes, self.options.sampled, generator)
+            yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, rows), neighbours=edges)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
-        z = self.encoder(batch.inputs, generator)
+        """The sum of the terms of all parts of the encoder: one, or each channel of hops."""
+        parts = [self._terms(z, batch, generator) for z in self.encoder.parts(batch.inputs, generator)]
+        positive, negative = (torch.stack(terms).sum() for terms in ([p.positive for p in parts], [p.negative for p in parts]))
+        clamped = torch.stack([part.clamped for part in parts]).max()
+        return {"loss": positive + negative, "positive": positive, "negative": negative, "clamped": clamped}
+
+    def _terms(self, z: Float[Tensor, "n d"], batch: Batch, generator: torch.Generator) -> LocalTerms:
         neighbours = batch.neighbours or batch.graph.csr
-        terms = local_terms(
+        return local_terms(
             z,
             neighbours,
             temperature=self.options.temperature,
@@ -94,8 +141,6 @@ class LocalGCL(Method):
             reduce=batch.reduce,
             added=self.hard(z, neighbours, generator),
         )
-        loss = terms.positive + terms.negative
-        return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
 
     def hard(self, z: Float[Tensor, "n d"], neighbours: CSR, generator: torch.Generator) -> Float[Tensor, " b"] | None:
         """The logarithm of what hard negatives add to each node's sum; None while mixing is off."""

@@ -7,7 +7,8 @@ from typing import Literal
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.system.devices import device_memory, in_bytes
+from localgcl.system.devices import device_memory
+from localgcl.system.memory import in_bytes
 
 Mode = Literal["auto", "faithful", "scalable"]
 """Type of a method's `mode` option; `MODE_HELP` is its help text."""
@@ -15,6 +16,11 @@ MODE_HELP = "faithful: as published; scalable: memory linear in the graph; auto:
 
 _SHARE = 4
 _log = logging.getLogger("localgcl")
+
+
+def fits_quarter(bytes_needed: int, device: torch.device) -> bool:
+    """Whether `bytes_needed` fit a quarter of the device's memory: the condition of mode "auto" for the faithful form."""
+    return bytes_needed <= device_memory(device) // _SHARE
 
 
 def choose_mode(
@@ -35,7 +41,7 @@ def choose_mode(
     if asked == "scalable":
         return "scalable"
     total = device_memory(device)
-    fits = bytes_needed <= total // _SHARE
+    fits = fits_quarter(bytes_needed, device)
     sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(total)} on {device}"
     if asked == "auto":
         chosen: Literal["faithful", "scalable"] = "faithful" if fits else "scalable"

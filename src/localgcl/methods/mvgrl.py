@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import MOST_DRAWN, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses import mvgrl_loss
 from localgcl.methods.base import Batch, Method, Terms
@@ -15,6 +15,7 @@ from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
 from localgcl.methods.parts import Bilinear, require_edges, require_gcn
 from localgcl.nn.augment import diffuse, shuffle_features
 from localgcl.nn.encoders import Inputs, build_encoder, with_dense_features
+from localgcl.nn.memory import FLOAT, encoder_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Options(Checked):
 
     mode: Mode = option("auto", MODE_HELP)
     alpha: float = option(0.2, "probability that the diffusion returns to where it started", above=0, high=1)
-    top_k: int = option(64, "entries that a row of the diffusion keeps in scalable mode", low=1)
+    top_k: int = option(64, "entries that a row of the diffusion keeps in scalable mode", low=1, high=MOST_DRAWN)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,8 +63,10 @@ class MVGRL(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """Four passes of the encoder; a dense inverse and its temporaries, or sparse rows and their transpose."""
-        passes = 4 * super().memory(num_nodes, num_edges, num_features, config)
+        """Four passes of the encoder and the shuffled features; a dense inverse and its temporaries, or sparse rows and their
+        transpose."""
+        encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder)
+        passes = 2 * encoder.inputs + 4 * encoder.kept + encoder.moving + FLOAT * num_nodes * num_features
         if config.options.mode == "scalable":
             top_k: int = min(config.options.top_k, num_nodes)
             return passes + 2 * 12 * num_nodes * top_k

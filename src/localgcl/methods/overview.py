@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from localgcl.methods import METHODS, configure
-from localgcl.system.devices import in_bytes
+from localgcl.system.memory import in_bytes
 
 HEADER = ("method", "augments", "memory of a step", "cost of a step beyond the encoder", "idea", "paper")
 

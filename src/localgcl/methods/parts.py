@@ -1,12 +1,13 @@
 """Small parts that several methods share."""
 
 import math
+import warnings
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.config import Config
+from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 
 
@@ -30,6 +31,12 @@ def require_positives(graph: Graph, positives: str) -> None:
     require_two_nodes(graph, "its columns have no spread")
     if positives == "neighbours":
         require_edges(graph, "there are no positive pairs")
+
+
+def warn_of_unused_weights(name: str, unweighted: str, graph: Graph) -> None:
+    """Says once which part of the method `name` ignores the weights of a graph that has any (see `Method.unweighted`)."""
+    if graph.weights is not None and unweighted:
+        warnings.warn(f"{name}: {unweighted} ignore edge weights; all edges count alike there", LocalGCLWarning, stacklevel=3)
 
 
 def require_gcn(config: Config, why: str) -> None:

@@ -59,9 +59,9 @@ def choose_settings(
         values, reasons = found, {"recipe": f"the recipe for {dataset}"}
     else:
         own = find_method(method).defaults
-        chosen = {name: pair for name, pair in defaults_for(graph).items() if name not in own}
+        chosen = {name: pair for name, pair in defaults_for(graph, method, given).items() if name not in own}
         values = {name: value for name, (value, _) in chosen.items()}
-        reasons = {"defaults": "chosen from the graph's statistics", **{name: why for name, (_, why) in chosen.items()}}
+        reasons = {"defaults": "chosen from the graph's statistics", **{name: why for name, (_, why) in chosen.items() if why}}
     told = {name: why for name, why in reasons.items() if name not in given}
     return Chosen(configure(method, {**values, **given}), values, told)
 

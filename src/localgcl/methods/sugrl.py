@@ -7,13 +7,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.config import Checked, Config, option
+from localgcl.config import LARGEST_WEIGHT, MOST_DRAWN, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
 from localgcl.losses.margin import margin_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges
 from localgcl.nn.encoders import drop_entries
+from localgcl.nn.memory import FLOAT, sparse_matrix
 from localgcl.ops import SparseMatrix, sample_neighbours, spmm
 from localgcl.ops.propagation import propagation
 
@@ -22,12 +23,16 @@ from localgcl.ops.propagation import propagation
 class Options(Checked):
     """Options of the three hinges and of what they compare."""
 
-    margin: float = option(0.8, "m1: by how much negatives have to be further than positives", low=0)
-    slack: float = option(0.2, "m2: how much further still before they are pulled back", low=0)
-    attraction: float = option(10.0, "weight of the two terms with positives", low=0)
-    bounding: float = option(1.0, "weight of the term that bounds the distance of negatives; it is a sum over nodes", low=0)
-    num_negatives: int = option(4, "K, the random permutations of the nodes that are compared with", low=1)
-    num_neighbours: int = option(5, "neighbours, the node itself among them, whose mean is the second positive", low=1)
+    margin: float = option(0.8, "m1: by how much negatives have to be further than positives", low=0, high=LARGEST_WEIGHT)
+    slack: float = option(0.2, "m2: how much further still before they are pulled back", low=0, high=LARGEST_WEIGHT)
+    attraction: float = option(10.0, "weight of the two terms with positives", low=0, high=LARGEST_WEIGHT)
+    bounding: float = option(
+        1.0, "weight of the term that bounds the distance of negatives; it is a sum over nodes", low=0, high=LARGEST_WEIGHT
+    )
+    num_negatives: int = option(4, "K, the random permutations of the nodes that are compared with", low=1, high=1000)
+    num_neighbours: int = option(
+        5, "neighbours, the node itself among them, whose mean is the second positive", low=1, high=MOST_DRAWN
+    )
     drop_inputs: float = option(0.3, "share of the features that is set to zero in training", low=0, high=0.99)
     drop_positives: float = option(0.2, "share of h that is set to zero before it is averaged in training", low=0, high=0.99)
     normalisation: Literal["symmetric", "row"] = option("symmetric", "of the averaging over neighbours; row on OGB graphs")
@@ -44,6 +49,7 @@ class SUGRL(Method):
     Options = Options
     idea = "an MLP; neighbours nearer than permuted nodes by a margin"
     cost = "O(E d + K N d) time, O(K N d) memory"
+    unweighted = "sampled neighbours"
     paper = "https://doi.org/10.1609/aaai.v36i7.20748"
     defaults = {  # noqa: RUF012
         "encoder": "mlp",
@@ -57,12 +63,13 @@ class SUGRL(Method):
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """The encoder; features with some dropped; the matrix; two copies of each positive and negative; sampled neighbours."""
+        """The encoder; features with some dropped; both matrices; both positives and what they are averages of; the difference
+        of a node from each positive and negative."""
         options: Options = config.options
-        compared = 2 * 4 * num_nodes * config.encoder.dim * (2 + options.num_negatives)
-        matrix = 2 * 12 * (num_edges + num_nodes * (1 + options.num_neighbours))
+        compared = FLOAT * num_nodes * config.encoder.dim * (3 + 2 + options.num_negatives)
+        matrices = sparse_matrix(num_edges, num_nodes) + sparse_matrix(num_nodes * options.num_neighbours, num_nodes)
         encoder = super().memory(num_nodes, num_edges, num_features, config)
-        return encoder + 4 * num_nodes * num_features + matrix + compared
+        return encoder + 2 * FLOAT * num_nodes * num_features + matrices + compared
 
     def check(self, graph: Graph) -> None:
         require_edges(graph, "every node is its own positive")

@@ -1,7 +1,8 @@
 r"""Augmentations: pure functions Graph -> Graph that draw everything random from the given generator.
 
 A view keeps the nodes and their order. Each stored direction of an edge is dropped on its own, as in the published codes, so a
-view of an undirected graph is directed. Drop rates by importance (GCA) are computed once from the graph:
+view of an undirected graph is directed. Edges that stay keep their weights. Drop rates by importance (GCA) are computed once
+from the graph:
 
 $p_e = \min\left( \frac{s_{max} - s_e}{s_{max} - \bar s}\, p,\ \text{cap} \right)$, $s$ the logarithm of a centrality.
 """
@@ -129,23 +130,24 @@ def feature_drop_rates(
 
 
 def node_centrality(graph: Graph, kind: Centrality) -> Float[Tensor, " n"]:
-    r"""Importance of each node by the edges that point to it, in double precision.
+    r"""Importance of each node by the edges that point to it, in double precision; edges count by their weights.
 
-    "degree": their number. "pagerank": $c = (1-q)/n + q\, P^T c$ with damping q = 0.85; mass of nodes that no edge leaves is
-    spread over all. "eigenvector": the leading eigenvector of $A^T$, by iterating $A^T + I$, which has the same one and does
-    not oscillate on bipartite graphs. The last two run a fixed number of iterations, O(|E|) each.
+    "degree": their number, or the sum of their weights. "pagerank": $c = (1-q)/n + q\, P^T c$ with damping q = 0.85; mass of
+    nodes that no edge leaves is spread over all. "eigenvector": the leading eigenvector of $A^T$, by iterating $A^T + I$, which
+    has the same one and does not oscillate on bipartite graphs. The last two run a fixed number of iterations, O(|E|) each.
     """
-    indptr, indices, _ = graph.transposed
+    turned = graph.csr.reversed
     if kind == "degree":
-        return indptr.diff().double()
+        return turned.strength.double()
     n = graph.num_nodes
     ones = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
-    incoming = SparseMatrix(csr_tensor(indptr, indices, ones, (n, n)))
-    leaving = graph.degree.double()
+    values = ones if turned.weights is None else turned.weights.double()
+    incoming = SparseMatrix(csr_tensor(turned.indptr, turned.indices, values, (n, n)))
+    leaving = graph.csr.strength.double()
     c = torch.full((n, 1), 1 / n, dtype=torch.float64, device=graph.device)
     for _ in range(_ITERATIONS):
         if kind == "pagerank":
-            moved = spmm(incoming, c / leaving.clamp(min=1)[:, None])
+            moved = spmm(incoming, c / torch.where(leaving > 0, leaving, 1.0)[:, None])
             c = (1 - _DAMPING) / n + _DAMPING * (moved + c[leaving == 0].sum() / n)
         else:
             c = c + spmm(incoming, c)

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.ops.frequencies import DenseFrequencies, Frequencies, StructuredFrequencies
+from localgcl.ops.frequencies import DenseFrequencies, Frequencies, StructuredFrequencies, padded_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,14 +172,14 @@ class OrthogonalFourier(FeatureMap):
 class StructuredOrthogonal(FeatureMap):
     r"""SORF (Yu et al., 2016), the paper's default: $W^T = \frac{\sqrt{d'}}{\sigma} H D_3 H D_2 H D_1$ in blocks of d'.
 
-    d' is d rounded up to a power of two, H the Hadamard matrix and D_i random signs; $\lceil D/d' \rceil$ blocks are stacked
-    and cut to D. psi costs O(D log d) a row in operations and a draw O(D). All frequencies have the same length, so the
-    kernel estimated on average is not quite Gaussian: the loss it gives is off by about -0.25, -0.06, -0.015 at d = 16, 64,
-    256 and tau = 0.5, however large D is. Prefer `OrthogonalFourier` for d below about 64.
+    d' is d rounded up to a power of two, at least 64, H the Hadamard matrix and D_i random signs; $\lceil D/d' \rceil$ blocks
+    are stacked and cut to D. psi costs O(D log d) a row in operations and a draw O(D). All frequencies have the same length, so
+    the kernel estimated on average is not quite Gaussian: the loss it gives is off by about -0.06, -0.015 at d' = 64, 256 and
+    tau = 0.5, however large D is. Padding is why d' is at least 64: at d' = 16 it would be off by -0.25.
     """
 
     def build(self, dim: int, temperature: float, effective: float, dice: Dice) -> Draw:
-        size = 1 << (dim - 1).bit_length()
+        size = padded_size(dim)
         blocks = -(-self.num_features // size)
         scale = math.sqrt(size / effective)
         frequencies = StructuredFrequencies(dice.signs(3, blocks, size), scale, self.num_features)

@@ -5,7 +5,7 @@ $$t = c_0 + \frac{c_1 \cdot elements + c_2 \cdot products}{threads}$$
 with the exponentials, sines and cosines of one forward and backward as elements and the multiply-adds as products:
 
 * exact: N^2 elements, N^2 d products;
-* sorf: N D elements, N D log2(d') products with d' the power of two above d;
+* sorf: N D elements, N D log2(d') products with d' the power of two above d, at least 64;
 * rff: N D elements, N D d products;
 * orf: N D elements, (N + d) D d products, because frequencies are made orthogonal at each draw.
 
@@ -23,6 +23,7 @@ from typing import Literal
 
 import torch
 
+from localgcl.ops.frequencies import padded_size
 from localgcl.system.devices import device_memory
 
 Form = Literal["exact", "sorf", "orf", "rff"]
@@ -60,7 +61,7 @@ def counts(form: Form, num_nodes: int, dim: int, num_features: int) -> tuple[flo
     n, d, big_d = float(num_nodes), float(dim), float(num_features)
     if form == "exact":
         return n * n, n * n * d
-    products = {"sorf": n * max(1, (dim - 1).bit_length()), "orf": (n + d) * d, "rff": n * d}
+    products = {"sorf": n * math.log2(padded_size(dim)), "orf": (n + d) * d, "rff": n * d}
     return n * big_d, products[form] * big_d
 
 
@@ -100,26 +101,25 @@ def choose_negatives(
     *,
     distributed: bool = False,
     device: torch.device | str = "cpu",
-) -> Literal["exact", "sorf", "orf"]:
+) -> Literal["exact", "sorf"]:
     """The form that "auto" chooses.
 
     Exact, if it is predicted to be faster and fits the device's memory, or if D is too small to be trusted at this temperature
-    and the graph has at most 20,000 nodes. Otherwise SORF, or ORF for d below 64, where SORF's bias matters. Without measured
-    costs for the kind of device, work is compared instead (see `exact_does_less_work`).
+    and the graph has at most 20,000 nodes. Otherwise SORF. Without
+    measured costs for the kind of device, work is compared instead (see `exact_does_less_work`).
     """
-    kernelised: Literal["sorf", "orf"] = "sorf" if dim >= 64 else "orf"
     if distributed:
-        return kernelised
+        return "sorf"
     # Pair deviation 1/sqrt(2D) against a typical kernel value e^(-1/tau): four deviations apart.
     trusted = num_features >= 8 * math.exp(min(2 / temperature, 700.0))
     if not trusted and num_nodes <= _EXACT_ANYWAY:
         return "exact"
     try:
-        exact, kernel = (predict(form, num_nodes, dim, num_features, device) for form in ("exact", kernelised))
+        exact, kernel = (predict(form, num_nodes, dim, num_features, device) for form in ("exact", "sorf"))
     except LookupError:
-        return "exact" if exact_does_less_work(num_nodes, dim, num_features) else kernelised
+        return "exact" if exact_does_less_work(num_nodes, dim, num_features) else "sorf"
     fits = exact.bytes is None or exact.bytes <= device_memory(device)
-    return "exact" if fits and exact.seconds <= kernel.seconds else kernelised
+    return "exact" if fits and exact.seconds <= kernel.seconds else "sorf"
 
 
 def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
@@ -127,7 +127,7 @@ def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
     passes of three transforms (6 sqrt(d') each as two Kronecker factors) and two trigonometric functions (40). The latter
     are taken to run at a quarter of the exact term's speed: small factors and trigonometry against one large product.
     """
-    size = 1 << (dim - 1).bit_length()
+    size = padded_size(dim)
     return 8 * num_nodes * dim <= 4 * 4 * num_features * (12 * math.sqrt(size) + 40)
 
 

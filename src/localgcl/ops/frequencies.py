@@ -46,6 +46,15 @@ class StructuredFrequencies:
         return (self.scale * x.reshape(blocks * size, -1)[: self.count]).T
 
 
+def padded_size(dim: int) -> int:
+    """The length p to which structured frequencies pad vectors of `dim` entries: a power of two, at least 64.
+
+    All frequencies of a block have one length, so the kernel they estimate is not quite Gaussian. The error falls as 1/p, and
+    padding changes neither norms nor inner products.
+    """
+    return max(64, 1 << (dim - 1).bit_length())
+
+
 Frequencies = DenseFrequencies | StructuredFrequencies
 
 

@@ -114,7 +114,10 @@ class _ExactLogSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor, alive: Tensor, temperature: float, include_self: bool, rows: int) -> Tensor:
         ctx.temperature, ctx.rows, ctx.include_self = temperature, rows, include_self
-        log_sums = torch.cat([_logits(ctx, z, alive, part).logsumexp(1) for part in _parts(len(z), rows)])
+        # Written into one tensor: a small result kept after each chunk would keep the allocator from reusing the chunk's block.
+        log_sums = z.new_empty(len(z))
+        for part in _parts(len(z), rows):
+            log_sums[part] = _logits(ctx, z, alive, part).logsumexp(1)
         ctx.save_for_backward(z, alive, log_sums)
         return torch.where(alive, log_sums, 0.0)
 

@@ -5,10 +5,8 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-import torch
-
 from localgcl.config import read_toml
-from localgcl.graph import Graph
+from localgcl.recipes.defaults import defaults_for as defaults_for
 
 Settings = dict[str, Any]
 
@@ -16,7 +14,8 @@ Settings = dict[str, Any]
 def recipes(method: str) -> dict[str, Settings]:
     """All recipes of a method, by data set; empty when it has none."""
     file = resources.files(__package__) / f"{method}.toml"
-    return tomllib.loads(file.read_text()) if file.is_file() else {}
+    tables = tomllib.loads(file.read_text()) if file.is_file() else {}
+    return {name: _settings(table) for name, table in tables.items()}
 
 
 def recipe(method: str, dataset: str) -> Settings | None:
@@ -34,25 +33,9 @@ def read_recipe(path: str | os.PathLike[str], dataset: str) -> Settings:
         raise ValueError(
             f"{path} has no table [{dataset}]; a recipe is a table of settings by data set, as localgcl tune writes"
         )
-    return found
+    return _settings(found)
 
 
-def defaults_for(graph: Graph) -> dict[str, tuple[Any, str]]:
-    """Settings for a graph without a recipe, each with its reason, from the graph's statistics; labels are not looked at.
-
-    These are rules of thumb read off searches on validation nodes of the benchmark graphs.
-    """
-    chosen: dict[str, tuple[Any, str]] = {}
-    degree = graph.num_edges / graph.num_nodes
-    if degree >= 8:
-        # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
-        chosen["batch_norm"] = True, f"mean degree {degree:.1f}: batch normalisation"
-    if graph.x.layout == torch.sparse_csr:
-        if bool((graph.x.values() != 1).any()):
-            chosen["scaling"] = "l2", "sparse counts: rows of unit length"
-    elif bool(((graph.x != 0) & (graph.x != 1)).any()):
-        # Columns of a user's table come in different units, and the largest would drown the others.
-        chosen["scaling"] = "standard", "dense features: standardised columns"
-    dim = 512 if graph.num_nodes <= 50_000 else 256
-    chosen["dim"] = dim, f"{graph.num_nodes:,} nodes: {dim} dimensions"
-    return chosen
+def _settings(table: Settings) -> Settings:
+    """The settings of a table, lists as the tuples that options are: TOML has lists only."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}

@@ -20,6 +20,15 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def free_device_memory(device: torch.device | str) -> int | None:
+    """Bytes that this process may still allocate on a GPU, what torch has reserved but does not use included; None on a CPU."""
+    device = torch.device(device)
+    if device.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+
 def device_memory(device: torch.device | str) -> int:
     """Bytes of memory of a GPU; for the CPU those of the machine, or of this process's container where it may use less."""
     device = torch.device(device)
@@ -29,13 +38,3 @@ def device_memory(device: torch.device | str) -> int:
     if memory is None:
         raise ValueError("the machine's memory cannot be read on this system; choose the mode (faithful or scalable) yourself")
     return memory
-
-
-def in_bytes(number: int) -> str:
-    """A number of bytes with its unit: 1536 is '1.5 KiB'."""
-    size, unit = float(number), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

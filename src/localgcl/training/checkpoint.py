@@ -3,8 +3,8 @@
 import dataclasses
 import hashlib
 import json
-import os
 from pathlib import Path
+from typing import Any
 
 import safetensors.torch
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 
 from localgcl.methods import Method
 from localgcl.system.files import replacing
+from localgcl.system.text import shown
+from localgcl.training.state import check_tensors, load_state
+from localgcl.training.tensors import pack
 
 _PATTERN = "checkpoint-*.safetensors"
 
@@ -42,7 +45,7 @@ def save_checkpoint(
         tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
     tensors |= {f"best.{name}": value for name, value in progress.best.items()}
     tensors["generator"] = generator.get_state()
-    content = _packed(tensors, {"progress": json.dumps(progress.numbers())})
+    content = pack(tensors, {"progress": json.dumps(progress.numbers())})
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = folder / f"checkpoint-{progress.step:08d}-{digest}.safetensors"
     with replacing(path) as temporary:
@@ -55,33 +58,74 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator
 ) -> Progress | None:
-    """Restores the newest checkpoint into the given objects; None when there is none."""
+    """Restores the newest checkpoint into the given objects; None when there is none.
+
+    Raises ValueError with the file's name if it is damaged, or if it is not a checkpoint of this method and optimiser.
+    """
     paths = sorted(folder.glob(_PATTERN))
     if not paths:
         return None
     path = paths[-1]
     content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest()[:16] != path.stem.rsplit("-", 1)[1]:
-        raise ValueError(f"{path} is damaged (its content does not match the hash in its name); delete it and train again")
-    with safe_open(path, framework="pt") as file:
-        progress = Progress(**json.loads(file.metadata()["progress"]))
-    tensors = safetensors.torch.load(content)
-    generator.set_state(tensors.pop("generator"))
-    state: dict[int, dict[str, Tensor]] = {}
-    weights: dict[str, Tensor] = {}
+    try:
+        if hashlib.sha256(content).hexdigest()[:16] != path.stem.rsplit("-", 1)[1]:
+            raise ValueError("its content does not match the hash in its name")
+        with safe_open(path, framework="pt") as file:
+            progress = _progress(json.loads((file.metadata() or {})["progress"]))
+        _restore(safetensors.torch.load(content), progress, method, optimiser, generator)
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} is damaged ({shown(error)}); delete it and train again") from error
+    return progress
+
+
+def _progress(numbers: Any) -> Progress:
+    """The numbers of a checkpoint; ValueError unless they are those of `Progress.numbers`."""
+    known = Progress().numbers()
+    if not isinstance(numbers, dict) or set(numbers) != set(known):
+        raise ValueError(f"its numbers are not {', '.join(known)}")
+    for name, default in known.items():
+        value = numbers[name]
+        if type(value) not in {int, type(default)} or not (value >= 0 or name == "best_loss"):
+            raise ValueError(f"{name} is {value!r}")
+    return Progress(**numbers)
+
+
+def _restore(
+    tensors: dict[str, Tensor],
+    progress: Progress,
+    method: Method,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> None:
+    """Puts the tensors of a checkpoint in their places, once all of them are known to fit."""
+    parts: dict[str, dict[str, Tensor]] = {"method": {}, "best": {}, "optimiser": {}, "generator": {}}
     for name, value in tensors.items():
         kind, _, rest = name.partition(".")
-        if kind == "method":
-            weights[rest] = value
-        elif kind == "best":
-            progress.best[rest] = value
-        else:
-            index, _, entry = rest.partition(".")
-            state.setdefault(int(index), {})[entry] = value
-    method.load_state_dict(weights)
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": state, "param_groups": groups})
-    return progress
+        parts[kind][rest] = value
+    if parts["best"]:
+        check_tensors(parts["best"], method.state_dict())
+        progress.best = parts["best"]
+    state = _moments(parts["optimiser"], optimiser)
+    check_tensors(parts["generator"], {"": generator.get_state()})
+    load_state(method, parts["method"])
+    generator.set_state(parts["generator"][""])
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def _moments(stored: dict[str, Tensor], optimiser: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
+    """Adam's state of each parameter, by the parameter's number; ValueError if it is not of that parameter's shape."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in stored.items():
+        index, _, entry = name.partition(".")
+        if not index.isdecimal() or int(index) >= len(parameters):
+            raise ValueError(f"tensor optimiser.{name} belongs to no parameter")
+        state.setdefault(int(index), {})[entry] = value
+    for number, values in state.items():
+        shapes = {"step": (), "exp_avg": parameters[number].shape, "exp_avg_sq": parameters[number].shape}
+        if {name: value.shape for name, value in values.items()} != shapes or not float(values["step"]) >= 1:
+            raise ValueError(f"the optimiser's tensors of parameter {number} are not those of Adam")
+    return state
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -93,25 +137,3 @@ def remove_checkpoints(folder: Path) -> None:
     """Removes all checkpoints: a finished run needs none."""
     for path in folder.glob(_PATTERN):
         path.unlink()
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor], numbers: dict[str, int]) -> None:
-    """Writes a safetensors file, whole or not at all. The same content always gives the same bytes."""
-    # One entry, because safetensors writes several in an order that changes from process to process.
-    metadata = {"facts": json.dumps(numbers, sort_keys=True)}
-    with replacing(path) as temporary:
-        temporary.write_bytes(_packed(tensors, metadata))
-
-
-def _packed(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
-    return safetensors.torch.save({name: value.contiguous().cpu() for name, value in tensors.items()}, metadata)
-
-
-def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, int]]:
-    """What `write_tensors` wrote; ValueError names the file when it is damaged."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            numbers: dict[str, int] = json.loads(file.metadata()["facts"])
-            return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118 - not a mapping
-    except (SafetensorError, TypeError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is damaged or not a weights file ({error}); train again or restore a copy") from error

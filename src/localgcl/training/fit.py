@@ -1,20 +1,26 @@
 """One call from a graph to a trained model."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from localgcl.config import Config
 from localgcl.graph import Graph
+from localgcl.graph.names import match_features
 from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.ops.negatives import Reduce
 from localgcl.system.devices import choose_device
+from localgcl.system.files import remove_leftovers
+from localgcl.system.memory import explained
 from localgcl.system.provenance import describe
 from localgcl.system.threads import reproducible
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
+from localgcl.training.failed import TrainingFailed, mark_failed, require_resumable
 from localgcl.training.loop import Callback, Interrupted, train
 from localgcl.training.model import Model
+from localgcl.training.preflight import preflight
 from localgcl.training.run import RunFolder
 
 
@@ -29,6 +35,9 @@ def fit(
     reduce: Reduce | None = None,
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
+    force_memory: bool = False,
+    reading: int = 0,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Model:
     """Trains `config.method` on `graph`. The graph comes as loaded: preparation is part of the configuration.
 
@@ -42,24 +51,44 @@ def fit(
         reduce: Sums a vector over ranks, where several of them train one model (see `Method.batches`).
         callbacks: Called with each logged row.
         progress_bar: Show one on stderr.
+        force_memory: Start though the run is estimated to take more memory than there is.
+        reading: Bytes that reading the graph took at its peak, if known.
+        say: Takes the lines about memory.
+
+    Raises:
+        OutOfMemory: The run is estimated not to fit, which is found before anything large is allocated, or did not fit.
     """
     threads, run = config.training.threads, None
     if resume and folder is not None:
         run = RunFolder.open(folder)
+        require_resumable(run.path)
+        remove_leftovers(run.path)
         if (finished := _finished(run)) is not None:
             return finished
         threads = threads or run.made.get("threads", 0)  # the number it was started with: another one would change the rounding
+        graph = match_features(graph, run.feature_names)
+    start = None if warm_start is None else Model.load(warm_start)
+    if start is not None and run is None:
+        graph = match_features(graph, start.feature_names)  # its weights belong to its columns, in its order
     device = choose_device(config.training.device)
-    with reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"):
+    needs = preflight(graph, config, device, force=force_memory, stored=folder is not None, reading=reading)
+    for line in needs.lines():
+        say(line)
+    with (
+        explained(f"training {config.method} with dim {config.encoder.dim}", "take a smaller dim, or fewer layers"),
+        reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"),
+    ):
         statistics = column_statistics(graph, config.preparation.scaling)
         prepared = prepare(graph, config.preparation, statistics)
         model = Model.fresh(config, graph.num_features, statistics)
+        model.feature_names = graph.feature_names if run is None else run.feature_names
         model.method.check(prepared)
-        if warm_start is not None:
-            _start_from(model, Model.load(warm_start))
+        warn_of_unused_weights(config.method, model.method.unweighted, prepared)
+        if start is not None:
+            _start_from(model, start)
         callbacks = [*callbacks, *_tensorboard(config, folder)]
         if folder is not None and run is None:
-            run = RunFolder.create(folder, config, source or {}, describe())
+            run = RunFolder.create(folder, config, source or {}, describe(), model.feature_names)
         model.method.to(device)
         prepared = prepared.to(device)
         try:
@@ -81,6 +110,10 @@ def fit(
             model.history = interrupt.rows
             _finish(model, run)
             raise
+        except TrainingFailed as error:
+            if run is None:
+                raise
+            raise mark_failed(run.path, error) from error
         if run is not None:
             remove_checkpoints(run.path)
     return model

@@ -13,15 +13,20 @@ from tqdm import tqdm
 
 from localgcl.config import LocalGCLWarning, TrainingOptions
 from localgcl.graph import Graph
+from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import Batch, Method
 from localgcl.ops.negatives import Reduce
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
+from localgcl.training.failed import TrainingFailed
 from localgcl.training.run import RunFolder
+from localgcl.training.state import broken_tensor
 from localgcl.training.step import make_optimiser, make_step
 
 Callback = Callable[[dict[str, Any]], None]
 """Called with each logged row: step, seconds, the method's terms and, now and then, spread and rank."""
+
+_REMEDY = "lower the learning rate or scale the features"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -47,7 +52,7 @@ def train(
 
     With a run folder, metrics are written as they come and checkpoints every `checkpoint_every` steps; `resume` goes on
     from the newest one. `reduce` sums a vector over ranks (see `Method.batches`). Raises Interrupted on Ctrl-C, after
-    writing a checkpoint.
+    writing a checkpoint, and TrainingFailed when loss, embeddings or weights are not finite.
     """
     optimiser = make_optimiser(method, training, graph)
     generator = torch.Generator(graph.device).manual_seed(training.seed)
@@ -82,12 +87,13 @@ def train(
                 row = {"step": step, "seconds": round(progress.seconds, 4), **{k: float(v.detach()) for k, v in terms.items()}}
                 _check(row, method)
                 if step % max(1, training.steps // 5) == 0 or done:
-                    row |= _health(method, batch, warn=done)
+                    row |= _health(method, batch, step, warn=done)
                 rows.append(row)
                 bar.set_postfix(loss=f"{row['loss']:.4f}")
                 for callback in callbacks:
                     callback(row)
             if run is not None and not done and (interrupts.asked or _due(progress.step, training.checkpoint_every)):
+                _check_weights(method, progress.step)
                 run.write_metrics(rows)
                 save_checkpoint(run.path, method, optimiser, generator, progress)
             if done:
@@ -100,6 +106,7 @@ def train(
     if run is not None:
         run.write_metrics(rows)
     method.refresh_statistics(batch or next(batches))
+    _check_weights(method, progress.step)
     return rows
 
 
@@ -163,13 +170,24 @@ def _warn_of_no_progress(progress: Progress, training: TrainingOptions) -> None:
 
 def _check(row: dict[str, Any], method: Method) -> None:
     if not math.isfinite(row["loss"]):
-        raise ValueError(f"the loss became {row['loss']} at step {row['step']}; lower the learning rate or scale the features")
-    method.watch(row)
+        raise TrainingFailed(f"the loss became {row['loss']} at step {row['step']}; {_REMEDY}")
+    try:
+        method.watch(row)
+    except ValueError as error:
+        raise TrainingFailed(str(error)) from error
+
+
+def _check_weights(method: Method, steps: int) -> None:
+    """Weights are checked before they are stored; the loss shows what is wrong with them only a step later."""
+    if (name := broken_tensor(method)) is not None:
+        raise TrainingFailed(f"after {steps} steps, {name} has NaN or infinite values; {_REMEDY}")
 
 
 @torch.no_grad()
-def _health(method: Method, batch: Batch, *, warn: bool) -> dict[str, float]:
+def _health(method: Method, batch: Batch, step: int, *, warn: bool) -> dict[str, float]:
     z = method.embed(batch)
+    if broken := non_finite_rows(z):
+        raise TrainingFailed(f"the embeddings of {broken} nodes became NaN or infinite at step {step}; {_REMEDY}")
     health = {"spread": spread(z), "rank": effective_rank(z)}
     message = collapse_message(**health)
     if warn and message:

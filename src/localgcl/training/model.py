@@ -3,20 +3,27 @@
 import dataclasses
 import os
 import threading
-from pathlib import Path
+import warnings
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.config import Config
+from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
+from localgcl.graph.checks import column_names
+from localgcl.graph.names import match_features
 from localgcl.graph.prepare import ColumnStatistics, prepare
+from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import METHODS, Method
 from localgcl.system.devices import choose_device
-from localgcl.training.checkpoint import read_tensors, write_tensors
+from localgcl.system.memory import explained
+from localgcl.system.text import shown
+from localgcl.training.failed import require_resumable
 from localgcl.training.run import RunFolder
+from localgcl.training.state import check_statistics, check_tensors, declared_state, load_state
+from localgcl.training.tensors import read_tensors, write_tensors
 
 _INITIALISING = threading.Lock()
 
@@ -31,6 +38,8 @@ class Model:
     statistics: ColumnStatistics
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     step: int = 0
+    feature_names: tuple[str, ...] | None = None
+    """The feature columns of the training graph, by which those of other graphs are matched; None if they had no names."""
 
     @classmethod
     def fresh(cls, config: Config, num_inputs: int, statistics: ColumnStatistics) -> "Model":
@@ -45,9 +54,15 @@ class Model:
     def device(self) -> torch.device:
         return next((parameter.device for parameter in self.method.parameters()), torch.device("cpu"))
 
+    @explained("embedding a graph", "embed a part of it, or take a machine with more memory")
     @torch.no_grad()
     def embed(self, graph: Graph) -> Float[Tensor, "n d"]:
-        """Embeddings of every node, on the CPU. Nodes and edges may be new; the feature columns must be those of training."""
+        """Embeddings of every node, on the CPU. Nodes and edges may be new; the feature columns must be those of training.
+
+        Columns are matched by name, and by position where the features of training or of `graph` have no names (see
+        `match_features`).
+        """
+        graph = match_features(graph, self.feature_names)
         if graph.num_features != self.num_inputs:
             raise ValueError(
                 f"the graph has {graph.num_features} feature columns, but the model was trained on {self.num_inputs}; "
@@ -55,11 +70,18 @@ class Model:
             )
         prepared = prepare(graph, self.config.preparation, self.statistics).to(self.device)
         self.method.eval()
-        return self.method.embed(self.method.prepare(prepared)).cpu()
+        z = self.method.embed(self.method.prepare(prepared)).cpu()
+        if broken := non_finite_rows(z):
+            raise ValueError(
+                f"the embeddings of {broken} of {len(z)} nodes are NaN or infinite; scale the features (for example scaling "
+                "standard) or lower the learning rate, and train again"
+            )
+        return z
 
     def save(self, folder: "str | os.PathLike[str] | RunFolder") -> None:
         """Writes the weights and, into a new folder, the configuration."""
-        run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {})
+        names = self.feature_names
+        run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {}, feature_names=names)
         tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
         tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}
         write_tensors(run.weights, tensors, {"num_inputs": self.num_inputs, "step": self.step})
@@ -69,20 +91,43 @@ class Model:
         """Reads a run folder."""
         run = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
         if not run.weights.exists():
+            require_resumable(run.path)
             raise FileNotFoundError(
                 f"{run.path} has no {run.weights.name} yet: its training was cut off; finish it with --resume --out {run.path}"
             )
-        tensors, metadata = read_tensors(run.weights)
+        tensors, facts = read_tensors(run.weights)
+        try:
+            model = cls._restored(run.config, tensors, facts)
+            model.feature_names = column_names(run.feature_names, model.num_inputs)
+        except ValueError as error:
+            raise ValueError(
+                f"{run.weights} does not fit {run.config_file.name} beside it: {shown(error)}; train again or restore both"
+            ) from error
+        model.method.to(choose_device(device))
+        try:
+            model.history = run.read_metrics()
+        except ValueError as error:  # embedding does not need it
+            warnings.warn(f"{error}; the model is loaded without it", LocalGCLWarning, stacklevel=2)
+        return model
+
+    @classmethod
+    def _restored(cls, config: Config, tensors: dict[str, Tensor], facts: dict[str, Any]) -> "Model":
+        """The model that was stored; ValueError unless everything in the file is what `config` asks for."""
+        for name, low in (("num_inputs", 1), ("step", 0)):
+            if type(facts.get(name)) is not int or not low <= facts[name] < 2**31:
+                raise ValueError(f"{name} is {facts.get(name)!r}, not a number between {low} and 2**31")
         groups: dict[str, dict[str, Tensor]] = {"method": {}, "statistics": {}}
         for name, value in tensors.items():
             kind, _, rest = name.partition(".")
+            if kind not in groups:
+                raise ValueError(f"tensor {name} belongs to neither {' nor '.join(groups)}")
             groups[kind][rest] = value
-        model = cls.fresh(run.config, metadata["num_inputs"], groups["statistics"])
-        try:
-            model.method.load_state_dict(groups["method"])
-        except RuntimeError as error:
-            raise ValueError(f"{run.weights} does not fit {Path(run.config_file).name} beside it: {error}") from error
-        model.method.to(choose_device(device))
-        model.step = metadata["step"]
-        model.history = run.read_metrics()
+        statistics = groups["statistics"]
+        check_statistics(statistics, config.preparation.scaling, facts["num_inputs"])
+        declared = declared_state(config, facts["num_inputs"])
+        if declared is not None:
+            check_tensors(groups["method"], declared)
+        model = cls.fresh(config, facts["num_inputs"], statistics)
+        load_state(model.method, groups["method"])
+        model.step = facts["step"]
         return model

@@ -1,6 +1,5 @@
 """The run folder: config.toml, metrics.csv, checkpoints, weights, embeddings. Resume, embed and report read only this."""
 
-import csv
 import dataclasses
 import os
 from pathlib import Path
@@ -9,8 +8,13 @@ from typing import Any
 import tomli_w
 
 from localgcl.config import Config, read_toml
+from localgcl.datasets.source import Source
 from localgcl.methods import configure
-from localgcl.system.files import replacing
+from localgcl.system.files import remove_leftovers, replacing
+from localgcl.system.text import folder_name
+from localgcl.training.failed import is_vacant, require_resumable, set_aside
+from localgcl.training.features import read_names, write_names
+from localgcl.training.metrics import read_metrics, write_metrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,18 +25,34 @@ class RunFolder:
     config: Config
     source: dict[str, Any]
     made: dict[str, Any]
+    feature_names: tuple[str, ...] | None = None
+    """The feature columns that it was trained on; None where they had no names."""
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], config: Config, source: dict[str, Any], made: dict[str, Any] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        config: Config,
+        source: dict[str, Any],
+        made: dict[str, Any] | None = None,
+        feature_names: tuple[str, ...] | None = None,
     ) -> "RunFolder":
-        """Makes the folder; one that already holds something is refused, so that nothing of the user's is overwritten."""
+        """Makes the folder; one that already holds something is refused, so that nothing of the user's is overwritten.
+
+        A run that failed makes room: it moves to a folder of its own within (see `failed`).
+        """
         path = Path(path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.is_dir():
+            remove_leftovers(path)
+        if path.exists() and not (path.is_dir() and (set_aside(path) or is_vacant(path))):
             raise FileExistsError(f"{path} already exists; choose another folder, delete it, or continue it with --resume")
         path.mkdir(parents=True, exist_ok=True)
-        run = cls(path, config, dict(source), dict(made or {}))
-        tables = {"method": config.method, "source": run.source, "settings": config.flat(), "made": _without_none(run.made)}
+        run = cls(path, config, dict(source), dict(made or {}), feature_names)
+        tables: dict[str, Any] = {"method": config.method, "source": run.source, "settings": config.flat()}
+        tables["made"] = _without_none(run.made)
+        if feature_names is not None:
+            tables["feature_names"] = len(feature_names)
+            write_names(path, feature_names)  # first: a folder is a run once it has a config.toml
         with replacing(run.config_file) as temporary:
             temporary.write_bytes(tomli_w.dumps(tables).encode())
         return run
@@ -45,19 +65,23 @@ class RunFolder:
             raise FileNotFoundError(
                 f"{path} is not a run folder (it has no config.toml); make one with: localgcl train --out {path}"
             )
-        tables = read_toml(path / "config.toml")
-        missing = {"method", "settings"} - set(tables)
-        if missing:
-            raise ValueError(f"{path / 'config.toml'} lacks {' and '.join(sorted(missing))}; restore a copy or train again")
-        return cls(path, configure(tables["method"], tables["settings"]), tables.get("source", {}), tables.get("made", {}))
+        tables = {"source": {}, "made": {}, **read_toml(path / "config.toml")}
+        try:
+            _check_tables(tables)
+            config = configure(tables["method"], tables["settings"])
+            config.replace(threads=tables["made"].get("threads", 0))  # checks it: a resumed run takes this number
+        except ValueError as error:
+            raise ValueError(f"{path / 'config.toml'}: {error}; restore a copy or train again") from error
+        return cls(path, config, tables["source"], tables["made"], read_names(path, tables.get("feature_names")))
 
     def check_same(self, given: dict[str, Any]) -> None:
-        """Raises ValueError if a given graph, method or setting differs from that of this run, which is to be resumed."""
+        """Raises ValueError if this run failed, or if a given graph, method or setting differs from its own."""
+        require_resumable(self.path)
         ours = {"method": self.config.method, **self.source, **self.config.flat()}
         for name, value in given.items():
             if ours.get(name) != value:
                 raise ValueError(
-                    f"{self.path} was started with {name.replace('_', '-')} {ours.get(name)!r}, not {value!r}; "
+                    f"{self.path} was started with {name.replace('_', '-')} {ours.get(name)!r}, not {value!r:.100}; "
                     "a resumed run keeps its graph and settings: leave that out, or start another run"
                 )
 
@@ -78,19 +102,35 @@ class RunFolder:
         return self.path / "embeddings.npy"
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The logged rows; empty cells are left out."""
-        if not self.metrics.exists():
-            return []
-        with self.metrics.open(newline="") as file:
-            return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+        """The logged rows; ValueError names the file when it is damaged."""
+        return read_metrics(self.metrics)
 
     def write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        """Writes all rows, whole or not at all: a killed run leaves the last complete log."""
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        with replacing(self.metrics) as temporary, temporary.open("w", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(rows)
+        """Writes all rows, whole or not at all."""
+        write_metrics(self.metrics, rows)
+
+
+def default_folder(name: str) -> Path:
+    """runs/NAME for a graph of that name; a folder right within runs, whatever the name."""
+    return Path("runs") / folder_name(name)
+
+
+def _check_tables(tables: dict[str, Any]) -> None:
+    """Raises ValueError unless a config.toml has the tables of a run, and a source that can be read."""
+    for name, kind, what in (
+        ("method", str, "a name"),
+        ("settings", dict, "a table"),
+        ("source", dict, "a table"),
+        ("made", dict, "a table"),
+    ):
+        if name not in tables:
+            raise ValueError(f"it lacks {name}")
+        if not isinstance(tables[name], kind):
+            raise ValueError(f"{name} is {tables[name]!r}, not {what}")
+    known = [field.name for field in dataclasses.fields(Source)]
+    for name, value in tables["source"].items():
+        if name not in known or not isinstance(value, str):
+            raise ValueError(f"source has {name} = {value!r}; it names files or a data set, with {', '.join(known)}")
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from localgcl.methods import Batch, Method, Terms
 # Steps that run eagerly before recording: in them kernels are compiled and buffers allocated.
 _EAGER = 3
 # Above this many nodes kernels run longer than their launches take.
-_SMALL = 2**15
+SMALL = 2**15
 
 
 def make_optimiser(method: Method, training: TrainingOptions, graph: Graph) -> torch.optim.Optimizer:
@@ -40,7 +40,7 @@ def make_step(
 
 def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
     """True if every step repeats the one before, on a GPU, on a graph so small that launches dominate."""
-    small = graph.device.type == "cuda" and graph.num_nodes <= _SMALL
+    small = graph.device.type == "cuda" and graph.num_nodes <= SMALL
     same = training.schedule == "constant" and training.warmup == 0 and training.keep == "last"
     return method.static and small and same and training.steps > 2 * _EAGER
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from localgcl.datasets import sbm
 from localgcl.experiments.reproduce.cells import Cell
-from localgcl.experiments.reproduce.store import FIELDS, ResultRow
+from localgcl.experiments.reproduce.store import FIELDS, ResultRow, Store
 from localgcl.graph import Graph
 from localgcl.methods import configure
 
@@ -55,3 +55,8 @@ def row(cell: Cell, test: float | list[float] = 80.0, **changes: Any) -> ResultR
 def out_of_memory(cell: Cell) -> ResultRow:
     empty = dict.fromkeys(("test", "validation", "test_by_split", "seconds", "steps", "peak_mib"), "")
     return {**row(cell, outcome="out of memory (16 GiB)"), **empty}
+
+
+def evaluations(store: Store, recipes: list[str]) -> int:
+    """How often the ledger has these recipes."""
+    return sum(row["recipe"] in recipes for row in store.ledger.rows())

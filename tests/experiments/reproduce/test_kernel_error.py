@@ -69,10 +69,10 @@ def test_more_features_come_nearer(rows: list[dict[str, Any]], name: str) -> Non
 
 
 def test_structured_features_stay_off(rows: list[dict[str, Any]]) -> None:
-    """At d = 8 their kernel is another one, however large D is: all sums are too small."""
+    """At d = 8, padded to 64, their kernel is another one, however large D is: all sums are too small."""
     _, more, most = (row for row in rows if row["map"] == "sorf")
-    assert most["difference"] < -0.05
-    assert most["sum_error"] > 0.5 * more["sum_error"]
+    assert most["difference"] < -0.02
+    assert most["sum_error"] > 0.3 * more["sum_error"]
     assert most["sum_bias"] == pytest.approx(-most["sum_error"], rel=0.1)
 
 

@@ -73,7 +73,8 @@ class FakeGPU:
         assert index == 0
         self.share = share
 
-    def fit(self, _: Any, config: Any) -> None:
+    def fit(self, _: Any, config: Any, *, force_memory: bool) -> None:
+        assert force_memory  # the memory is capped and measured, not estimated
         assert self.share in (0.25, 0.5)  # 16 or 32 of 64 GiB
         self.fitted.append(config)
         if config.flat().get("mode") == "faithful":

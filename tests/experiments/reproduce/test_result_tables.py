@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from localgcl.experiments.reproduce import lines as module
 from localgcl.experiments.reproduce.cells import Cell
@@ -50,11 +51,11 @@ MAIN = Experiment(
 
 
 def test_ours_stand_beside_printed_numbers_and_the_best_is_bold() -> None:
-    known = results(*seeds(OURS, "cora", [80.0, 82.0] * 10), *seeds(DGI, "cora", [79.0, 81.0]), *seeds(DGI, "cs", [90.0]))
+    known = results(*seeds(OURS, "cora", [80.0, 82.0] * 10), *seeds(DGI, "cora", [70.0, 70.1]), *seeds(DGI, "cs", [90.0]))
     shown = body("t", MAIN, known)["t"]
     assert shown == {
         "local-gcl": ["20", "**81.00 ± 1.03** [84.5 ± 0.4]", "not run [94.90 ± 0.19]"],
-        "dgi": ["3", "80.00 ± 1.41 (2) [82.3 ± 0.6]", "**90.00 (1)** [92.15 ± 0.63]"],
+        "dgi": ["3", "70.05 ± 0.07 (2) [82.3 ± 0.6]", "**90.00 (1)** [92.15 ± 0.63]"],
         "grace": ["3", "not run [81.9 ± 0.4]", "not run [92.93 ± 0.01]"],
         "gca": ["3", "no recipe [82.3 ± 0.4]", "no recipe [93.10 ± 0.01]"],
     }
@@ -105,28 +106,68 @@ def test_memory_is_the_largest_of_all_seeds_and_bold_above_the_papers() -> None:
     assert shown["local-gcl"] == ["not run", "not run"]
 
 
-def test_differences_are_paired_by_seed_where_there_is_one_split() -> None:
+def test_differences_are_of_pairs_where_seeds_draw_the_split() -> None:
     # Differences 1, 2, 3 over three seeds: 2 ± t(0.975, 2) / sqrt(3); a fourth seed of ours has no partner.
-    known = results(*seeds(OURS, "cora", [81.0, 92.0, 73.0, 10.0]), *seeds(DGI, "cora", [80.0, 90.0, 70.0]))
+    known = results(*seeds(OURS, "cs", [81.0, 92.0, 73.0, 10.0]), *seeds(DGI, "cs", [80.0, 90.0, 70.0]))
     shown = body("t", MAIN, known)["t-differences"]
     half = 4.302653 / 3**0.5
-    assert shown["dgi"] == [f"+2.00 [{2 - half:+.2f}, {2 + half:+.2f}]", "not run"]
+    assert shown["dgi"] == ["not run", f"+2.00 [{2 - half:+.2f}, {2 + half:+.2f}]"]
     assert shown["gca"] == ["no recipe", "no recipe"]
     assert "local-gcl" not in shown
 
 
-def test_differences_are_paired_by_split_where_there_are_several() -> None:
-    # Means over seeds by split: ours 72, 80, 90 and theirs 71, 78, 87.
-    ours, theirs = [[70.0, 80.0, 90.0], [74.0, 80.0, 90.0]], [[71.0, 78.0, 87.0]]
-    known = results(*seeds(OURS, "cora", ours), *seeds(DGI, "cora", theirs))
-    half = 4.302653 / 3**0.5
-    assert body("t", MAIN, known)["t-differences"]["dgi"][0] == f"+2.00 [{2 - half:+.2f}, {2 + half:+.2f}]"
+def test_differences_are_of_all_seeds_on_public_splits() -> None:
+    ours, theirs = [81.0, 92.0, 73.0, 98.0], [80.0, 90.0, 70.0]
+    low, high = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    shown = body("t", MAIN, results(*seeds(OURS, "cora", ours), *seeds(DGI, "cora", theirs)))["t-differences"]
+    assert shown["dgi"][0] == f"+6.00 [{low:+.2f}, {high:+.2f}]"
+    # A seed counts once, by its mean, where the graph brings several splits.
+    several = [[score - 5, score + 5] for score in ours]
+    shown = body("t", MAIN, results(*seeds(OURS, "cora", several), *seeds(DGI, "cora", theirs)))["t-differences"]
+    assert shown["dgi"][0] == f"+6.00 [{low:+.2f}, {high:+.2f}]"
 
 
-def test_differences_need_two_pairs_and_ours() -> None:
+def test_a_drawn_split_is_known_by_the_evaluator_too() -> None:
+    line = dataclasses.replace(DGI, random_splits=True)
+    found = difference(seeds(line, "cora", [80.0, 90.0, 70.0]), seeds(line, "cora", [79.0, 89.0, 69.0]))
+    assert found is not None
+    assert (found.low, found.high) == (1.0, 1.0)
+
+
+def test_what_is_within_noise_of_the_highest_is_bold_too() -> None:
+    lines = (OURS, DGI, GRACE, Line("gmi", "gmi", seeds=3))
+    experiment = dataclasses.replace(MAIN, lines=lines, graphs=("cora",))
+    known = results(
+        *seeds(OURS, "cora", [80.0, 84.0] * 10),
+        *seeds(DGI, "cora", [79.0, 81.0, 83.0]),
+        *seeds(GRACE, "cora", [70.0, 70.1, 70.2]),
+        *seeds(lines[3], "cora", [81.9]),  # one seed says nothing about noise
+    )
+    assert best("cora", experiment, known) == {"local-gcl", "dgi"}
+    shown = body("t", experiment, known)["t"]
+    assert [shown[line.label][1].startswith("**") for line in lines] == [True, True, False, False]
+
+
+def test_rows_of_one_recipe_are_level() -> None:
+    """One of them may have fewer seeds, as the row of a choice that is the recipe's."""
+    fewer = Line("fewer", "local-gcl", OURS.changes, seeds=2)
+    experiment = dataclasses.replace(MAIN, lines=(OURS, fewer), graphs=("cora",))
+    known = results(*seeds(OURS, "cora", [84.0, 84.1, *[80.0, 80.2] * 9]))
+    assert best("cora", experiment, known) == {"local-gcl", "fewer"}
+
+
+def test_tables_say_which_test_is_behind_an_interval() -> None:
+    (_, differences, _) = tables("t", MAIN, results(*seeds(OURS, "cora", [80.0])))
+    assert differences.notes == [
+        "cora: Welch's t over all seeds of both rows, on the public splits.",
+        "cs: Student's t over pairs of runs on one split, which their seed draws.",
+    ]
+
+
+def test_differences_need_two_seeds_and_ours() -> None:
     known = results(*seeds(OURS, "cora", [80.0, 81.0]), *seeds(DGI, "cora", [80.0]), *seeds(GRACE, "cs", [80.0, 81.0]))
     shown = body("t", MAIN, known)["t-differences"]
-    assert shown["dgi"] == ["one pair", "not run"]
+    assert shown["dgi"] == ["one seed", "not run"]
     assert shown["grace"] == ["not run", "not run"]
     known = results(out_of_memory(at(OURS, "cora", 0)), *seeds(GRACE, "cora", [80.0, 81.0]))
     assert body("t", MAIN, known)["t-differences"]["grace"][0] == OUT
@@ -153,7 +194,7 @@ def test_tables_say_where_numbers_come_from() -> None:
     (accuracy, *_) = tables("t", MAIN, results(*first, *second))
     assert accuracy.caption == (
         "Test accuracy in %: mean ± standard deviation over seeds, in brackets what the paper prints, in bold the highest "
-        "mean. Read me."
+        "mean and those not different from it at the 95% level. Read me."
     )
     assert accuracy.source == "2 results; evaluator linear; A and B; 2030-01-02 to 2031-05-06; commit aaaaaaa+, bbbbbbb."
     (costs,) = tables("t", dataclasses.replace(MAIN, layout="costs"), results(*first))
@@ -290,9 +331,9 @@ def test_only_ranked_rows_are_compared() -> None:
     known = results(*seeds(longer, "cora", [90.0, 90.0]), *seeds(DGI, "cora", [80.0]), *seeds(GRACE, "cora", [81.0]))
     shown = body("t", experiment, known)["t"]
     assert [shown[label][1].startswith("**") for label in ("local-gcl", "dgi", "grace")] == [False, False, True]
-    assert "in bold the highest mean of the ranked rows" in tables("t", experiment, known)[0].caption
+    assert "in bold the highest mean of the ranked rows and those" in tables("t", experiment, known)[0].caption
     assert means("cora", experiment, known) == {"dgi": 80.0, "grace": 81.0}
-    assert (best("cora", experiment, known), best("cora", experiment, {})) == ("grace", "")
+    assert (best("cora", experiment, known), best("cora", experiment, {})) == ({"grace"}, set())
 
 
 def test_a_recipe_that_was_not_the_first_is_marked() -> None:
@@ -325,7 +366,7 @@ def test_published_results_stand_beside_ours() -> None:
     assert missing(experiment, {}) == ["dgi: not run on cora, cs", "gca: no recipe on cs"]
 
 
-def test_differences_of_fewer_than_two_pairs_are_none() -> None:
+def test_differences_of_fewer_than_two_seeds_are_none() -> None:
     assert difference(seeds(OURS, "cora", [80.0, 81.0]), seeds(DGI, "cora", [80.0])) is None
     found = difference(seeds(OURS, "cora", [80.0, 82.0]), seeds(DGI, "cora", [79.0, 81.0]))
     assert found is not None

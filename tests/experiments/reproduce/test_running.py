@@ -11,9 +11,15 @@ from localgcl.experiments.reproduce.cells import Cell
 from localgcl.experiments.reproduce.running import run_all
 from localgcl.experiments.reproduce.store import LEDGER_FIELDS, ResultRow, Store
 from localgcl.methods import configure
-from tests.experiments.reproduce.problems import TINY, cell, out_of_memory, row
+from tests.experiments.reproduce.problems import TINY, cell, evaluations, out_of_memory, row
 
 Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not depend on the state of this checkout."""
+    monkeypatch.setattr(running, "check_committed", lambda _: None)
 
 
 def numbers(mine: ResultRow) -> dict[str, Any]:
@@ -51,7 +57,7 @@ def test_what_has_a_result_is_not_run_again(tmp_path: Path, ran: list[Cell]) -> 
     assert ran == [cell(0), cell(1), cell(2)]
     assert everything([cell(1)], store) == ([], [])
     assert {key: mine["test"] for key, mine in store.rows().items()} == {cell(s).key: f"{80.0 + s}" for s in (0, 1, 2)}
-    assert store.evaluations([cell().recipe]) == 3
+    assert evaluations(store, [cell().recipe]) == 3
 
 
 def test_a_cell_that_is_asked_for_twice_runs_once(tmp_path: Path, ran: list[Cell]) -> None:
@@ -66,7 +72,7 @@ def test_a_row_that_was_dropped_is_measured_again_and_counted_again(tmp_path: Pa
     store.results.path.unlink()
     everything([cell(0), cell(1)], store)
     assert len(ran) == 4
-    assert store.evaluations([cell().recipe]) == 4
+    assert evaluations(store, [cell().recipe]) == 4
 
 
 def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +91,7 @@ def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest
     ]
     assert said[1].endswith("local-gcl cora seed 0: failed: the loss became nan")
     assert set(store.rows()) == {cell(3).key}
-    assert store.evaluations([cell().recipe]) == 1
+    assert evaluations(store, [cell().recipe]) == 1
 
 
 def test_a_mistake_in_the_code_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +107,7 @@ def test_out_of_memory_is_told_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert failures == []
     assert said[1].endswith("seed 0: out of memory (16 GiB)")
     assert store.rows()[cell().key]["outcome"] == "out of memory (16 GiB)"
-    assert store.evaluations([cell().recipe]) == 0
+    assert evaluations(store, [cell().recipe]) == 0
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -142,19 +148,18 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
     assert set(store.rows()) == {cell(0).key}
 
 
-def test_recipes_are_checked_before_anything_runs_unless_a_commit_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[Cell]
-) -> None:
-    def refuse() -> None:
-        raise ValueError("not committed")
+def test_recipes_are_checked_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[Cell]) -> None:
+    everything([cell(0)], Store(tmp_path))
+
+    def refuse(commit: str | None) -> None:
+        raise ValueError(f"{commit}: not committed")
 
     monkeypatch.setattr(running, "check_committed", refuse)
-    with pytest.raises(ValueError, match="not committed"):
-        run_all([cell()], Store(tmp_path), device="cpu")
-    assert ran == []
-    everything([cell()], Store(tmp_path))
-    run_all([cell()], Store(tmp_path), device="cpu")  # has its result: no labels are looked at
-    assert ran == [cell()]
+    for commit in (None, "abc"):  # a named commit does not bypass the check
+        with pytest.raises(ValueError, match=f"{commit}: not committed"):
+            run_all([cell(1)], Store(tmp_path), device="cpu", commit=commit)
+    run_all([cell(0)], Store(tmp_path), device="cpu")  # has its result: no labels are looked at
+    assert ran == [cell(0)]
 
 
 def test_processes_give_the_same_rows_and_outlive_a_failure(tmp_path: Path) -> None:
@@ -168,7 +173,7 @@ def test_processes_give_the_same_rows_and_outlive_a_failure(tmp_path: Path) -> N
         assert failures[0].startswith("local-gcl digitz seed 0: ")
         assert "did you mean 'digits'" in failures[0]
         assert len(said) == 4
-        assert store.evaluations([wanted[0].recipe]) == 2
+        assert evaluations(store, [wanted[0].recipe]) == 2
     alone, both = (
         {
             key: {name: value for name, value in mine.items() if name not in ("date", "seconds", "jobs")}

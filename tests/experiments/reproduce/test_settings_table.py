@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from localgcl.experiments.reproduce.settings_table import measure, table
@@ -26,3 +29,11 @@ def test_every_recipe_is_in_the_table() -> None:
     rows = table(measure()).rows
     assert {row[0] for row in rows if row[1] == "recipe"} == set(recipes("local-gcl"))
     assert sum(row[1] == "printed" for row in rows) == 7
+
+
+def test_the_stored_table_has_the_recipes_of_today() -> None:
+    """After a recipe has changed: localgcl reproduce table-hyperparameters, then make pages."""
+    path = Path(__file__).parents[3] / "results" / "table-hyperparameters.json"
+    if not path.exists():
+        pytest.skip("the results are not part of this build")
+    assert json.loads(path.read_text())["rows"] == measure()

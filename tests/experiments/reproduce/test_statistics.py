@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from localgcl.experiments.reproduce.statistics import by_seed, mean_and_interval, paired
+from localgcl.experiments.reproduce.statistics import mean_and_interval, paired, welch
 
 SCORES = [84.1, 83.2, 84.9, 84.4, 83.7]
 
@@ -57,12 +57,22 @@ def test_pairing_cancels_what_a_split_does_to_both() -> None:
     assert alone.high - alone.low > 5
 
 
-def test_means_by_seed() -> None:
-    scores = {(1, "b"): 4.0, (0, "a"): 1.0, (0, "b"): 2.0, (1, "a"): 3.0}
-    assert by_seed(scores) == {1: 3.5, 0: 1.5}
-    del scores[1, "a"]
-    with pytest.raises(ValueError, match="seed 1 has no score on split 'a'"):
-        by_seed(scores)
+def test_welch_is_scipys_unequal_variance_test_on_all_scores() -> None:
+    theirs = [80.0, 85.0, 78.0]
+    found = welch(SCORES, theirs, 0.9)
+    low, high = stats.ttest_ind(SCORES, theirs, equal_var=False).confidence_interval(0.9)
+    assert found.n == 3
+    # Two float64 computations of one formula.
+    assert (found.difference, found.low, found.high) == pytest.approx((np.mean(SCORES) - 81.0, low, high), rel=1e-9)
+    assert welch([80.0, 80.0], [79.0, 79.0, 79.0]).low == 1.0
+
+
+def test_welch_uses_scores_that_have_no_partner() -> None:
+    """Twenty scores beside five are surer than the five pairs."""
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(80, 1, 20), rng.normal(79, 0.1, 5)
+    whole, pairs = welch(list(ours), list(theirs)), paired(dict(enumerate(ours)), dict(enumerate(theirs)))
+    assert whole.high - whole.low < pairs.high - pairs.low
 
 
 def test_too_little_is_refused() -> None:
@@ -70,6 +80,8 @@ def test_too_little_is_refused() -> None:
         mean_and_interval([1.0])
     with pytest.raises(ValueError, match="1 keys are shared"):
         paired({0: 1.0, 1: 2.0}, {1: 1.0, 2: 2.0})
+    with pytest.raises(ValueError, match="there are 1 scores"):
+        welch(SCORES, [80.0])
     with pytest.raises(ValueError, match="finite"):
         mean_and_interval([1.0, math.nan])
     with pytest.raises(ValueError, match="confidence is 95"):

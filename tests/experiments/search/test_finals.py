@@ -38,13 +38,13 @@ def test_the_best_trials_are_validated_on_more_seeds(tmp_path: Path) -> None:
     assert rows[4:] == found.rows
     entered = log.best(plain.rows, 2)
     assert [row["settings"] for row in found.rows] == [row["settings"] for row in entered]
-    assert {row["seeds"] for row in found.rows} == {"3"}
+    assert {row["seeds"] for row in found.rows} == {"1000-1002"}
     assert found.validation == max(map(log.score, found.rows))
     # The same as a search with that many seeds finds.
     more = {row["settings"]: row for row in search(tmp_path / "more", trials=4, seeds=3).rows}
     assert lasting(found.rows) == lasting([more[row["settings"]] for row in found.rows])
     assert said[4:] == [
-        f"finalist: {first['validation']} on 1 seeds, {final['validation']} on 3  {first['settings']}"
+        f"finalist: {first['validation']} on seeds 1000, {final['validation']} on 1000-1002  {first['settings']}"
         for first, final in zip(entered, found.rows, strict=True)
     ]
 
@@ -59,7 +59,7 @@ def test_the_winner_of_the_finals_is_the_recipe(tmp_path: Path, monkeypatch: pyt
     assert found.settings == settings[1]
     recipe = (tmp_path / "recipe.toml").read_text()
     assert tomllib.loads(recipe) == {"sbm": settings[1]}
-    assert "best of 3 trials by accuracy on validation nodes,\n# 90.0 ± 0.5 over 10 seeds" in recipe
+    assert "best of 3 trials by accuracy on validation nodes,\n# 90.0 ± 0.5 over seeds 1000-1009 and" in recipe
 
 
 def test_finals_that_are_in_the_log_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_finalist_that_is_refused_loses(tmp_path: Path, monkeypatch: pytest.Mo
     said: list[str] = []
     found = search(tmp_path, trials=3, finalists=2, say=said.append)
     assert found.settings == referee.ran[1][1]
-    assert ", refused: nan on 10  " in said[3]
+    assert ", refused: nan on 1000-1009  " in said[3]
     assert json.loads(found.rows[0]["settings"]) == referee.ran[0][1]
 
 

@@ -5,6 +5,7 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.evaluation import validate
+from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.search import trial
 from localgcl.experiments.search.trial import Problem
 from localgcl.methods import configure
@@ -21,7 +22,7 @@ def problem(seeds: int = 2, splits: int = 3) -> Problem:
 def test_the_score_is_the_mean_validation_accuracy_over_seeds() -> None:
     outcome = trial.run(problem(), SETTINGS)
     scores = []
-    for seed in range(2):
+    for seed in (1000, 1001):
         z = fit(graph(), configure("local-gcl", {**SETTINGS, "seed": seed, "device": "cpu"})).embed(graph())
         scores.append(validate(z, graph(), protocol="knn").mean)
     assert scores[0] != scores[1]
@@ -35,7 +36,17 @@ def test_own_splits_serve_every_seed_and_random_ones_are_drawn_for_each() -> Non
     assert [[split.name for split in parts] for parts in own.splits] == [["random-0"]] * 3
     without = sbm(150, classes=3, features=8, splits=0)
     drawn = Problem.of(without, "local-gcl", seeds=3, splits=2, redraws=0, protocol="knn", device="cpu")
-    assert [[split.name for split in parts] for parts in drawn.splits] == [["random-0"], ["random-1"], ["random-2"]]
+    assert [[split.name for split in parts] for parts in drawn.splits] == [["random-1000"], ["random-1001"], ["random-1002"]]
+
+
+def test_no_seed_and_no_drawn_split_is_one_that_results_are_reported_on() -> None:
+    reported = {seed for experiment in EXPERIMENTS.values() for line in experiment.lines for seed in range(line.seeds)}
+    for given, redraws in ((0, 0), (1, 4)):
+        one = sbm(150, classes=3, features=8, splits=given)
+        made = Problem.of(one, "local-gcl", seeds=50, splits=3, redraws=redraws, protocol="knn", device="cpu")
+        drawn = {int(split.name.rpartition("-")[2]) for parts in made.splits for split in parts[given:]}
+        assert len(drawn) == (redraws or 50)
+        assert reported.isdisjoint({*made.seeds, *drawn})
 
 
 def test_labels_of_test_nodes_are_hidden_before_anything_runs() -> None:
@@ -65,6 +76,11 @@ def test_want_of_memory_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(trial, "fit", full)
     assert trial.run(problem(), SETTINGS).note == "out of GPU memory"
+
+
+def test_settings_that_do_not_fit_the_memory_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localgcl.training.preflight.free_memory", lambda: 0)
+    assert trial.run(problem(), SETTINGS).note.startswith("refused: training local-gcl with dim ")
 
 
 def test_a_bug_is_not_taken_for_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:

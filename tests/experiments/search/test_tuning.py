@@ -29,7 +29,7 @@ def test_the_log_holds_every_trial_and_the_recipe_the_best(tmp_path: Path) -> No
     assert len(rows) == len(said) == 6
     assert json.loads(rows[0]["settings"]) == {**FIXED, **FIRST}
     assert len({row["settings"] for row in rows}) == 6
-    shared = {"method": "local-gcl", "dataset": "sbm", "seeds": "2", "splits": "2", "commit": "abc", "protocol": "knn"}
+    shared = {"method": "local-gcl", "dataset": "sbm", "seeds": "1000-1001", "splits": "2", "commit": "abc", "protocol": "knn"}
     assert all(shared.items() <= row.items() for row in rows)
     winner = max(rows, key=lambda row: float(row["validation"]))
     assert found.validation == float(winner["validation"])
@@ -110,6 +110,13 @@ def test_rows_that_do_not_compare_are_left_alone(change: dict[str, Any], tmp_pat
     assert len(log.read(tmp_path / "trials.csv")) == 4
 
 
+def test_rows_of_older_logs_do_not_compare(tmp_path: Path) -> None:
+    """They were validated on seeds 0, 1..., which results are reported on."""
+    (row, _) = search(tmp_path, trials=2).rows
+    log.append(tmp_path / "trials.csv", {**row, "seeds": "2", "validation": "99.9"})
+    assert search(tmp_path, trials=2).validation < 99.9
+
+
 def test_rows_of_another_space_compare_but_do_not_count(tmp_path: Path) -> None:
     search(tmp_path, trials=3)
     found = search(tmp_path, trials=2, space={"weight_decay": (0.1, 0.2)})
@@ -123,7 +130,7 @@ def test_the_space_ends_the_search(tmp_path: Path) -> None:
 def test_a_refused_trial_counts_as_worst(tmp_path: Path) -> None:
     fixed = {"negatives": "rff", "num_features": 8, "dim": 4, "steps": 1}
     space = {"temperature": (0.02,)}
-    found = search(tmp_path, fixed={**fixed, "num_features": 512}, space=space, trials=2)
+    found = search(tmp_path, fixed={**fixed, "num_features": 128}, space=space, trials=2)
     refused, scored = sorted(found.rows, key=log.score)
     assert refused["note"].startswith("refused: ")
     assert (refused["validation"], log.score(refused)) == ("", 0.0)

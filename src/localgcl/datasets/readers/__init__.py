@@ -24,3 +24,10 @@ class Reader:
         repeated = [name for name, count in Counter(file.name for file in self.files).items() if count > 1]
         if repeated:
             raise ValueError(f"two raw files are called {repeated[0]!r}; contents go by file name, so names must differ")
+
+    def graph(self, name: str, contents: Mapping[str, bytes]) -> Graph:
+        """The graph of the contents; errors name the data set."""
+        try:
+            return self.read(contents)
+        except ValueError as error:
+            raise ValueError(f"data set {name!r}: {error}") from error

@@ -1,7 +1,7 @@
 """Chameleon, Squirrel and Actor: tab-separated text, with ten splits as masks."""
 
 import functools
-import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +15,8 @@ from localgcl.datasets.readers import Reader
 from localgcl.datasets.readers.numbers import read_table
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
+from localgcl.graph.matrices import matrix_of_parts
+from localgcl.io.numpy_files import read_npz
 
 ADDRESS = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master"
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
@@ -37,8 +39,9 @@ def read_geom_gcn(contents: Mapping[str, bytes], prefix: str, name: str, *, inde
             "expected; delete it, and load again to download it"
         )
     order = np.argsort(ids)
-    edges = read_table(contents[EDGES].replace(b"\t", b","), np.int64, EDGES, skip_rows=1)
-    splits = [_split(contents[f"{prefix}_split_0.6_0.2_{k}.npz"], f"geom-gcn-{k}") for k in range(10)]
+    edges = read_table(contents[EDGES].replace(b"\t", b","), np.int64, EDGES, 2, skip_rows=1)
+    files = [f"{prefix}_split_0.6_0.2_{k}.npz" for k in range(10)]
+    splits = [_split(contents[file], file, f"geom-gcn-{k}") for k, file in enumerate(files)]
     graph = Graph.from_edges(edges[:, 0], edges[:, 1], x=x[order], y=y[order], splits=splits, name=name)
     return graph.coalesced()
 
@@ -51,17 +54,23 @@ def _dense_nodes(text: bytes) -> tuple[NDArray[Any], Any, NDArray[Any]]:
 
 def _indexed_nodes(text: bytes, shape: tuple[int, int]) -> tuple[NDArray[Any], Any, NDArray[Any]]:
     """Lines of id, tab, comma-separated columns (some twice), tab, class."""
-    fields = [line.split(b"\t") for line in text.splitlines()[1:]]
-    columns = [np.unique(np.array(field[1].split(b","), dtype=np.int64)) for field in fields]
-    indptr = np.cumsum([0, *map(len, columns)])
-    indices = np.concatenate(columns)
-    x = sp.csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(fields), shape[1]))
-    return np.array([int(field[0]) for field in fields]), x, np.array([int(field[2]) for field in fields])
+    ids, y, columns = [], [], []
+    for number, line in enumerate(text.splitlines()[1:], start=2):
+        numbers = re.fullmatch(rb"(\d{1,9})\t(\d{1,9}(?:,\d{1,9})*)\t(\d{1,9})", line)
+        if numbers is None:
+            raise ValueError(f"{NODES}, line {number} is not id, columns and class; delete it, and load again to download it")
+        ids.append(int(numbers[1]))
+        columns.append(np.unique(np.array(numbers[2].split(b","), dtype=np.int64)))
+        y.append(int(numbers[3]))
+    indices = np.concatenate(columns or [np.zeros(0, dtype=np.int64)])
+    ones, indptr = np.ones(len(indices), dtype=np.float32), np.cumsum([0, *map(len, columns)])
+    parts: dict[str, NDArray[Any]] = {"data": ones, "indices": indices, "indptr": indptr}
+    return np.array(ids), sp.csr_array(matrix_of_parts("csr", parts, (len(ids), shape[1]), NODES)), np.array(y)
 
 
-def _split(content: bytes, name: str) -> Split:
-    with np.load(io.BytesIO(content), allow_pickle=False) as masks:
-        train, val, test = (torch.from_numpy(masks[f"{part}_mask"].nonzero()[0]) for part in ("train", "val", "test"))
+def _split(content: bytes, file: str, name: str) -> Split:
+    masks = read_npz(content, file, ("train_mask", "val_mask", "test_mask")).values()
+    train, val, test = (torch.from_numpy(np.flatnonzero(mask)) for mask in masks)
     return Split(train, val, test, name)
 
 

@@ -45,19 +45,19 @@ def read_arxiv_structure(contents: Mapping[str, bytes]) -> Graph:
 
 def _topology(contents: Mapping[str, bytes], name: str) -> Graph:
     """The graph with a column of ones in place of its features."""
-    edges, y = (_table(contents, file, np.int64) for file in ("edge.csv.gz", "node-label.csv.gz"))
-    parts = (_table(contents, file, np.int64) for file in ("train.csv.gz", "valid.csv.gz", "test.csv.gz"))
+    edges, y = _table(contents, "edge.csv.gz", np.int64, 2), _table(contents, "node-label.csv.gz", np.int64, 1)
+    parts = (_table(contents, file, np.int64, 1) for file in ("train.csv.gz", "valid.csv.gz", "test.csv.gz"))
     train, val, test = (torch.from_numpy(np.sort(part[:, 0])) for part in parts)
     ones = torch.ones(len(y), 1)
     return Graph.from_edges(edges[:, 0], edges[:, 1], x=ones, y=y[:, 0], splits=[Split(train, val, test, "ogb")], name=name)
 
 
-def _table(contents: Mapping[str, bytes], file: str, dtype: type[np.generic]) -> NDArray[Any]:
+def _table(contents: Mapping[str, bytes], file: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
     try:
         text = gzip.decompress(contents[file])
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{file} is not a whole gzip file ({error}); delete it, and load again to download it") from error
-    return read_table(text, dtype, file)
+    return read_table(text, dtype, file, columns)
 
 
 _TOPOLOGY = ("raw/edge.csv.gz", "raw/node-label.csv.gz", *(f"split/time/{part}.csv.gz" for part in ("train", "valid", "test")))

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from localgcl.system.devices import device_memory
+from localgcl.system.memory import is_out_of_memory
 
 Work = Callable[[], object]
 OUT_OF_MEMORY = "out of memory"
@@ -128,11 +129,6 @@ def _summary(times: list[float], peak: float | None) -> Measurement:
 
 def _failure() -> Measurement:
     return Measurement(np.nan, np.nan, np.nan, None, 0, OUT_OF_MEMORY)
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """True if an allocation failed: on a GPU an error of its own, on the CPU a plain RuntimeError of torch."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,7 @@
 """Peak memory on the CPU: how much a fresh process grows while it runs one provider.
 
-Linux keeps the peak resident memory of a process (VmHWM), and a process can reset it. `ru_maxrss` of getrusage cannot be reset,
-and a child inherits its parent's. The provider runs once before, so that compiled code, thread pools and cached matrices are
-not counted (unless one run takes minutes). Freed blocks go back to the system at once (MALLOC_MMAP_THRESHOLD_).
+The provider runs once before, so that compiled code, thread pools and cached matrices are not counted (unless one run takes
+minutes). Freed blocks go back to the system at once (MALLOC_MMAP_THRESHOLD_).
 """
 
 import dataclasses
@@ -10,19 +9,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import torch
 
-from localgcl.experiments.bench.measure import Work, bounded_memory, is_out_of_memory
+from localgcl.experiments.bench.measure import Work, bounded_memory
 from localgcl.experiments.bench.setups import BENCHMARKS, Size
-
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+from localgcl.system.memory import is_out_of_memory
+from localgcl.system.peak import ResidentPeak
 
 
 def peak_resident(benchmark: str, provider: str, size: Size) -> float | None:
     """Peak memory of a run above its inputs in MiB, measured in a fresh process; None when it ran out of memory."""
-    if not _RESET.exists():
+    if ResidentPeak().growth() is None:
         raise OSError("peak memory on the CPU is read from /proc, which only Linux has; leave out --memory")
     job = json.dumps([benchmark, provider, dataclasses.asdict(size), torch.get_num_threads()])
     done = subprocess.run(
@@ -41,15 +39,11 @@ def peak_resident(benchmark: str, provider: str, size: Size) -> float | None:
 
 def growth(work: Work) -> float:
     """The peak growth of this process in MiB while `work` ran."""
-    _RESET.write_text("5")
-    before = _kibibytes("VmRSS")
+    peak = ResidentPeak()
     work()
-    return (_kibibytes("VmHWM") - before) / 1024
-
-
-def _kibibytes(field: str) -> int:
-    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{field}:"))
-    return int(line.split()[1])
+    grown = peak.growth()
+    assert grown is not None, "peak_resident has seen to it"
+    return grown / 2**20
 
 
 def main(job: str) -> None:

@@ -23,6 +23,7 @@ from localgcl.nn.encoders import GCN, Inputs, propagation
 from localgcl.nn.features import MAPS
 from localgcl.ops import hadamard
 from localgcl.ops.costs import Form
+from localgcl.ops.frequencies import padded_size
 from localgcl.recipes import recipe
 from localgcl.training import fit
 
@@ -224,7 +225,7 @@ def _frequencies(size: Size, generator: torch.Generator) -> Tensor:
 
 
 def _plain_sorf(size: Size, z: Tensor, generator: torch.Generator) -> dict[str, Callable[[], Tensor]]:
-    padded = 1 << (size.dim - 1).bit_length()
+    padded = padded_size(size.dim)
     shape = (3, -(-size.num_features // padded), padded)
 
     def psi(transform: plain.Hadamard) -> Tensor:

@@ -19,8 +19,10 @@ from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import Scores, evaluate
 from localgcl.graph import Graph
 from localgcl.system.devices import choose_device, device_memory
+from localgcl.system.memory import OutOfMemory
 from localgcl.system.provenance import provenance
 from localgcl.training import Model, fit
+from localgcl.training.failed import reason_of_failure
 
 # Options that affect how a run executes, not its result.
 _EXECUTION = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
@@ -52,8 +54,7 @@ class Cell:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every setting that decides the result, defaults included."""
-        return {name: value for name, value in self.config.flat().items() if name not in _EXECUTION}
+        return decisive_settings(self.config)
 
     @property
     def evaluator(self) -> str:
@@ -72,7 +73,12 @@ class Cell:
         return self.recipe, self.seed
 
 
-def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1) -> dict[str, Any]:
+def decisive_settings(config: Config) -> dict[str, Any]:
+    """Every setting that decides a result but the seed, defaults included (see `Config.decisive`)."""
+    return {name: value for name, value in config.decisive().items() if name not in _EXECUTION}
+
+
+def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1, digest: str = "") -> dict[str, Any]:
     """Trains, embeds and scores; returns the row for results.csv.
 
     A long training keeps its run folder under `runs`, resumes from there after an interruption, and removes the folder when
@@ -83,8 +89,9 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
         cell: What to run.
         device: Where.
         runs: Where unfinished trainings are kept.
-        commit: To record, where git knows none.
+        commit: To record, in a copy of the source without its history.
         jobs: How many cells run at a time; with more than one, times say little.
+        digest: Of the source files (`origin.digest`).
     """
     graph = _graph(cell.graph)
     place, steps = choose_device(device), cell.config.training.steps
@@ -92,16 +99,16 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
     folder = runs / f"{cell.recipe}-{cell.seed}-{place.type}" if steps >= _LONG else None
     every = {"log_every": max(1, steps // 20), "checkpoint_every": _LONG if folder is not None else 0}
     config = cell.config.replace(seed=cell.seed, device=device, **every)
-    row = _described(cell, place, commit, jobs)
+    row = {**_described(cell, place, commit, jobs), "source": "run", "digest": digest}
     try:
         if cell.timed:
-            fit(graph, config.replace(steps=3, warmup=0))
+            fit(graph, config.replace(steps=3, warmup=0), force_memory=True)
         model, costs = _train(graph, config, place, folder)
         splits = random_splits(graph, num=1, seed=cell.seed) if cell.random_splits else splits_of(graph, 1, cell.seed)
         z = model.embed(graph)
         scores = evaluate(z, graph, splits, protocol=cell.protocol, seed=cell.seed, device=device, **cell.probe)
         row |= costs | _scored(scores)
-    except torch.cuda.OutOfMemoryError as error:
+    except (OutOfMemory, torch.OutOfMemoryError) as error:
         if jobs > 1:
             raise RuntimeError(f"out of memory beside {jobs - 1} other cells; run it again with --jobs 1") from error
         row["outcome"] = f"out of memory ({device_memory(place) / 2**30:.0f} GiB)"
@@ -118,10 +125,11 @@ def _train(graph: Graph, config: Config, device: torch.device, folder: Path | No
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
         held = torch.cuda.memory_allocated(device)  # workspaces that libraries keep from earlier cells
-    resume = folder is not None and (folder / "config.toml").exists()
+    resume = folder is not None and (folder / "config.toml").exists() and reason_of_failure(folder) is None
     if folder is not None and not resume:
-        shutil.rmtree(folder, ignore_errors=True)  # interrupted before its first file was written
-    model = fit(graph, config, folder=folder, resume=resume)
+        shutil.rmtree(folder, ignore_errors=True)  # interrupted before its first file was written, or failed
+    # Whether it fits is a result: it is tried, and not estimated.
+    model = fit(graph, config, folder=folder, resume=resume, force_memory=True)
     # A finished run is loaded to the CPU: its peak memory is not known here.
     peak = torch.cuda.max_memory_allocated(device) - held if model.device.type == "cuda" else None
     seconds = model.history[-1]["seconds"] if model.history else 0.0

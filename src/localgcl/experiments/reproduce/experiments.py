@@ -26,6 +26,8 @@ SEARCHED = dataclasses.replace(OURS, ranked=False)  # its recipes had more trial
 PRINTED = Line("local-gcl, printed settings", "local-gcl", start="printed", seeds=20, printed="local-gcl")
 EQUAL = Line("local-gcl, equal budget", "local-gcl", _SORF, start="equal", printed="local-gcl")
 
+# Recipes of Local-GCL that were evaluated on test nodes, where the one in use is not the first.
+_TRIED = {("local-gcl", "cora"): 2, ("local-gcl", "citeseer"): 4, ("local-gcl", "pubmed"): 2}
 _PARENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "bgrl": ("bgrl", {"steps": 500, "warmup": 50}),
     "cca-ssg": ("cca-ssg", {"steps": 50}),
@@ -75,8 +77,18 @@ EXPERIMENTS: dict[str, Experiment] = {
         (SEARCHED, PRINTED, *FLOOR, *BASELINES),
         MAIN,
         table="tbl-exp-main",
+        notes=(
+            "On Citeseer the settings of local-gcl were searched anew until a target on test nodes, 72.0, was met. The "
+            "first of its four recipes was evaluated on five seeds.",
+        ),
         recipes_tried={
-            ("local-gcl", "citeseer"): 3,
+            **_TRIED,
+            ("grace", "cora"): 2,
+            ("grace", "citeseer"): 2,
+            ("sugrl", "cora"): 2,
+            ("sugrl", "computers"): 2,
+            ("gca", "computers"): 2,
+            ("gca", "photo"): 2,
             ("bgrl", "citeseer"): 2,
             ("dgi", "physics"): 2,
             ("mvgrl", "photo"): 2,
@@ -100,10 +112,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         table="tbl-exp-arxiv",
         timed=True,
         notes=(
-            "For local-gcl, bgrl, cca-ssg and grace the trials include the number of steps, among those of figure-scale.",
+            "For local-gcl, bgrl, cca-ssg and grace the number of steps is the best on validation among those of figure-scale, "
+            "which had all been evaluated on test nodes.",
             "grace has 256 sampled negatives, because a step over all pairs takes far longer.",
         ),
-        recipes_tried={("grace", "arxiv-structure"): 2, ("dgi", "arxiv-structure"): 2},
+        recipes_tried={
+            ("grace", "arxiv-structure"): 3,
+            **{(name, "arxiv-structure"): 2 for name in ("local-gcl", "dgi", "bgrl", "cca-ssg")},
+        },
     ),
     "table-heterophily": Experiment(
         "Heterophilous graphs",
@@ -128,6 +144,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         CITATIONS,
         table="tbl-abl-pos",
+        recipes_tried=_TRIED,
     ),
     "table-noncontrastive": Experiment(
         "Neighbours as positives in methods without negatives",
@@ -144,6 +161,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         (OURS, Line("local-gcl-progcl-mix", "local-gcl", {**_SORF, "hard_negatives": "progcl-mix"}, seeds=20)),
         CITATIONS,
         table="tbl-abl-hard",
+        recipes_tried=_TRIED,
     ),
     "table-feature-maps": Experiment(
         "The negative term: exact, and by three feature maps",
@@ -167,6 +185,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "With frequencies drawn once, training on PubMed ends with an error: embeddings learn to push the estimate of the "
             "negative term below the smallest value that the term can have.",
         ),
+        recipes_tried=_TRIED,
     ),
     "figure-scale": Experiment(
         "Accuracy against training time",

@@ -4,8 +4,9 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 
+from localgcl.datasets import CATALOGUE
 from localgcl.experiments.reproduce.lines import Experiment, Line
-from localgcl.experiments.reproduce.statistics import Paired, paired
+from localgcl.experiments.reproduce.statistics import Difference, paired, welch
 from localgcl.experiments.reproduce.store import ResultRow, Results, short
 
 NOT_RUN = "not run"
@@ -34,27 +35,42 @@ def means(graph: str, experiment: Experiment, results: Results) -> dict[str, flo
     return {label: statistics.fmean(values) for label, values in tests.items() if values}
 
 
-def best(graph: str, experiment: Experiment, results: Results) -> str:
-    """The label of the highest mean; empty where nothing was run."""
-    known = means(graph, experiment, results)
-    return max(known, key=lambda label: known[label], default="")
+def best(graph: str, experiment: Experiment, results: Results) -> set[str]:
+    """The label of the highest mean, and those of means that are within noise of it; none where nothing was run.
 
-
-def difference(ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> Paired | None:
-    """The mean of paired differences of test accuracy with its confidence interval; None for fewer than two pairs.
-
-    Pairs share a split: one of the graph's own, or the one that a seed draws. On a single public split they share the seed.
+    Within noise: the 95% interval of the difference (`difference`) holds zero. A mean of one seed has no interval, so it
+    stands here only as the highest.
     """
-    first, second = _by_split(ours), _by_split(theirs)
-    return paired(first, second) if len(first.keys() & second.keys()) > 1 else None
+    known = means(graph, experiment, results)
+    if not known:
+        return set()
+    top = max(known, key=lambda label: known[label])
+    rows = {line.label: found(line, graph, experiment, results) for line in experiment.lines if line.label in known}
+    return {label for label in known if label == top or _level(rows[top], rows[label])}
 
 
-def _by_split(rows: Sequence[ResultRow]) -> dict[int, float]:
-    """Accuracy by split, as a mean over seeds, where the graph brings several splits; else by seed."""
-    scores = {int(row["seed"]): json.loads(row["test_by_split"]) for row in scored(rows)}
-    if any(len(values) > 1 for values in scores.values()):
-        return {split: statistics.fmean(values) for split, values in enumerate(zip(*scores.values(), strict=True))}
-    return {seed: values[0] for seed, values in scores.items()}
+def _level(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> bool:
+    """Whether the second is within noise of the first. Rows of one recipe are, whatever seeds they happen to have."""
+    if first[0]["recipe"] == second[0]["recipe"]:
+        return True
+    gap = difference(first, second)
+    return gap is not None and gap.low <= 0
+
+
+def difference(ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> Difference | None:
+    """The difference of mean test accuracies with its 95% confidence interval; None where there are too few scores for one.
+
+    Where seeds draw the splits, pairs share a split. On public splits all seeds of both are compared, by Welch's t.
+    """
+    first, second = ({int(row["seed"]): float(row["test"]) for row in scored(rows)} for rows in (ours, theirs))
+    if any(_draws_its_split(row) for row in ours):
+        return paired(first, second) if len(first.keys() & second.keys()) > 1 else None
+    return welch(list(first.values()), list(second.values())) if min(len(first), len(second)) > 1 else None
+
+
+def _draws_its_split(row: ResultRow) -> bool:
+    """Whether the split was drawn with the seed; else it came with the graph."""
+    return CATALOGUE[row["graph"]].splits == "random" or row["protocol"].endswith("splits=random")
 
 
 def untrained(row: ResultRow) -> bool:

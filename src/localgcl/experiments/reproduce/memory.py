@@ -17,6 +17,7 @@ from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
 from localgcl.methods import METHODS as REGISTRY
 from localgcl.methods.settings import choose_settings
+from localgcl.system.memory import OutOfMemory
 from localgcl.training import fit
 
 METHODS = tuple(name for name, kind in REGISTRY.items() if kind.trained)
@@ -76,8 +77,8 @@ def _row(method: str, graph: Graph, name: str, form: str, cap_gib: float, device
         elif form == "as released" and method == "afgrl":
             _similarities(graph.num_nodes, config.encoder.dim, config.options.neighbours, device)
         else:
-            fit(graph, config)
-    except torch.cuda.OutOfMemoryError:
+            fit(graph, config, force_memory=True)
+    except (OutOfMemory, torch.OutOfMemoryError):
         row["out_of_memory"] = True
     return {**row, "peak_mib": round(torch.cuda.max_memory_allocated(device) / 2**20)}
 

@@ -65,7 +65,7 @@ def gibibytes(rows: Sequence[ResultRow]) -> str:
     return f"**{peak / 1024:.2f}**" if peak > LIMIT_MIB else f"{peak / 1024:.2f}"
 
 
-def paired_difference(line: Line, graph: str, ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> str:
+def difference_from_ours(line: Line, graph: str, ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> str:
     """Ours minus theirs with its confidence interval, or why there is none."""
     if not scored(theirs):
         return why_empty(line, graph, theirs)
@@ -74,13 +74,13 @@ def paired_difference(line: Line, graph: str, ours: Sequence[ResultRow], theirs:
     if ours[0]["recipe"] == theirs[0]["recipe"]:
         return "same settings"
     result = difference(ours, theirs)
-    return "one pair" if result is None else f"{result.difference:+.2f} [{result.low:+.2f}, {result.high:+.2f}]"
+    return "one seed" if result is None else f"{result.difference:+.2f} [{result.low:+.2f}, {result.high:+.2f}]"
 
 
 PUBLISHED_COLUMNS = ("method", "graph", "evaluator", "test accuracy", "seeds", "published", "difference", "note")
 
 
-def beside_publication(line: Line, graph: str, evaluator: str, tests: Sequence[float], otherwise: str = NOT_RUN) -> list[str]:
+def beside_publication(line: Line, graph: str, evaluator: str, tests: Sequence[float], otherwise: str) -> list[str]:
     """A row of `PUBLISHED_COLUMNS`; `otherwise` is shown where there are no scores."""
     published = "" if line.published is None else str(line.published)
     gap = ""

@@ -1,7 +1,8 @@
 """From results to tables: what was measured beside what the paper prints. A cell that was not run says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from localgcl.datasets import CATALOGUE
 from localgcl.experiments.reproduce import result_cells as cells
 from localgcl.experiments.reproduce.experiments import OURS
 from localgcl.experiments.reproduce.lines import Experiment
@@ -29,33 +30,37 @@ def tables(name: str, experiment: Experiment, results: Results) -> list[Table]:
 
 def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Table]:
     graphs, lines = experiment.columns(), experiment.lines
-    winner = {graph: best(graph, experiment, results) for graph in graphs}
+    leaders = {graph: best(graph, experiment, results) for graph in graphs}
     measured = {line.label: {graph: found(line, graph, experiment, results) for graph in graphs} for line in lines}
     rows, memory, differences = [], [], []
     for line in lines:
         accuracies, peaks, gaps = [], [], []
         for graph in graphs:
             mine = measured[line.label][graph]
-            bold = line.ranked and line.label == winner[graph]
+            bold = line.label in leaders[graph]
             accuracies.append(cells.beside(cells.accuracy(line, graph, experiment, mine, bold=bold), line, graph, experiment))
             peaks.append(cells.gibibytes(mine) if scored(mine) else why_empty(line, graph, mine))
-            gaps.append(cells.paired_difference(line, graph, measured.get(OURS.label, {}).get(graph, []), mine))
+            gaps.append(cells.difference_from_ours(line, graph, measured.get(OURS.label, {}).get(graph, []), mine))
         rows.append([line.label, str(line.seeds), *accuracies])
         memory.append([line.label, *peaks])
         if OURS.label in measured and line.label != OURS.label:
             differences.append([line.label, *gaps])
     brackets = ", in brackets what the paper prints" if experiment.table else ""
     which = "" if all(line.ranked for line in lines) else " of the ranked rows"
-    reading = f"Test accuracy in %: mean ± standard deviation over seeds{brackets}, in bold the highest mean{which}."
+    reading = (
+        f"Test accuracy in %: mean ± standard deviation over seeds{brackets}, in bold the highest mean{which} and those not "
+        "different from it at the 95% level."
+    )
     shown = [
         _table(name, experiment, results, reading, ["method", "seeds", *graphs], rows),
         Table(
             f"{name}-differences",
             f"{experiment.title}: local-gcl minus the others",
-            "Paired differences of test accuracy in points, with 95% confidence intervals (Student's t) over the splits, or "
-            "seeds, that both rows share. Intervals are about further seeds and splits of the same graph, not other graphs.",
+            "Differences of mean test accuracy in points, with 95% confidence intervals. They are about further seeds on the "
+            "same graph, not about other graphs.",
             ["method", *graphs],
             differences,
+            notes=_how_compared(graphs),
         ),
         Table(
             f"{name}-memory",
@@ -67,6 +72,16 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
         ),
     ]
     return [table for table in shown if table.rows]
+
+
+def _how_compared(graphs: Sequence[str]) -> list[str]:
+    """Which test is behind the intervals on which graphs."""
+    drawn = [graph for graph in graphs if CATALOGUE[graph].splits == "random"]
+    compared = {
+        "Welch's t over all seeds of both rows, on the public splits.": [graph for graph in graphs if graph not in drawn],
+        "Student's t over pairs of runs on one split, which their seed draws.": drawn,
+    }
+    return [f"{', '.join(those)}: {how}" for how, those in compared.items() if those]
 
 
 def _costs(name: str, experiment: Experiment, results: Results) -> list[Table]:

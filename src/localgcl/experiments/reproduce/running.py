@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.experiments.reproduce.cells import Cell, run
-from localgcl.experiments.reproduce.store import Store, check_committed
+from localgcl.experiments.reproduce.origin import check_committed, digest
+from localgcl.experiments.reproduce.store import Store
 from localgcl.system.workers import Workers
 
 RowOrError = dict[str, Any] | str
@@ -32,22 +33,22 @@ def run_all(
         device: Where to run.
         jobs: Processes at a time. A few are faster on a GPU for small graphs; they share the CPU threads.
         minutes: Start no cell after this time; the next call goes on.
-        commit: To record, where git knows none.
+        commit: To record, in a copy of the source without its history.
         say: Called with a line for each result.
     """
     known = store.rows()
     todo = list({cell.key: cell for cell in cells if cell.key not in known}.values())
     if not todo:
         return []
-    if commit is None:
-        check_committed()
+    check_committed(commit)
     say(f"cells to run: {len(todo)}")
     started, ended, failures = time.monotonic(), 0, []
 
     def over() -> bool:
         return minutes is not None and time.monotonic() - started >= 60 * minutes
 
-    attempt = functools.partial(_attempt, device=device, runs=store.runs, commit=commit, jobs=jobs)
+    # Read once: the tree may be edited while cells run.
+    attempt = functools.partial(_attempt, device=device, runs=store.runs, commit=commit, jobs=jobs, made_with=digest())
     try:
         for cell, row in _finished(todo, attempt, over, jobs):
             ended += 1
@@ -90,9 +91,9 @@ def _finished(
                 yield running.pop(future), future.result()
 
 
-def _attempt(cell: Cell, *, device: str, runs: Path, commit: str | None, jobs: int) -> RowOrError:
+def _attempt(cell: Cell, *, device: str, runs: Path, commit: str | None, jobs: int, made_with: str) -> RowOrError:
     """An error of one cell is reported; the others go on."""
     try:
-        return run(cell, device, runs, commit, jobs)
+        return run(cell, device, runs, commit, jobs, made_with)
     except (ValueError, RuntimeError, OSError) as error:
         return " ".join(str(error).split()) or type(error).__name__

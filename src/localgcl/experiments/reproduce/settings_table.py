@@ -48,8 +48,8 @@ def table(rows: Sequence[StudyRow]) -> Table:
         name="table-hyperparameters",
         title="Settings of Local-GCL: printed, and in the recipes",
         caption=(
-            "Printed settings above the recipe of each graph; bold is where the recipe differs. Recipes were changed on "
-            "validation accuracy alone, and recipes/local-gcl.toml says which graphs were searched."
+            "Printed settings above the recipe of each graph; bold is where the recipe differs. Recipes were picked by "
+            "validation accuracy; recipes/local-gcl.toml says how, and on which graphs test accuracy led to another search."
         ),
         columns=list(rows[0]),
         rows=[list(row.values()) for row in rows],

@@ -1,8 +1,8 @@
-"""How sure a mean is, and a difference of means: Student's t, for scores paired by split or by seed."""
+"""How sure a mean is, and a difference of means: Student's t for pairs of scores, Welch's t for independent ones."""
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -22,8 +22,15 @@ class Interval:
 
 
 @dataclasses.dataclass(frozen=True)
-class Paired:
-    """The mean of `n` paired differences, ours minus theirs, and the ends of its confidence interval."""
+class Difference:
+    """A difference of means, ours minus theirs, and the ends of its confidence interval.
+
+    Args:
+        n: Number of pairs; of independent scores, how many the smaller sample has.
+        difference: Ours minus theirs.
+        low: Lower end of the interval.
+        high: Upper end.
+    """
 
     n: int
     difference: float
@@ -78,21 +85,16 @@ def paired(
     *,
     train_fraction: float | None = None,
     test_fraction: float | None = None,
-) -> Paired:
+) -> Difference:
     """The mean difference, ours minus theirs, over the keys that both have, with `mean_and_interval`'s interval.
 
-    What the key is decides what the pairs share:
-
-    - Random splits: seed s draws split s for every method, so pairing by seed is pairing by split. What a lucky split does
-      to both methods cancels. Give the fractions.
-    - One public split: the key is the seed. Two methods share no randomness then; pairing costs nothing and gains nothing.
-    - Several public splits (Geom-GCN's ten): one embedding a seed is scored on all of them, so keys are (seed, split), and
-      the scores of one seed are not independent. Average them first, by `by_seed`; the interval is then about further
-      initialisations on these splits.
+    For splits that are drawn at random: seed s draws split s for every method, so pairing by seed is pairing by split, and
+    what a lucky split does to both methods cancels. On public splits two methods share no randomness; there `welch` uses
+    all scores of both.
 
     Example:
         >>> paired({0: 80.0, 1: 82.0, 2: 84.0}, {0: 79.0, 1: 81.0, 2: 83.0, 3: 99.0})
-        Paired(n=3, difference=1.0, low=1.0, high=1.0)
+        Difference(n=3, difference=1.0, low=1.0, high=1.0)
     """
     shared = [key for key in ours if key in theirs]
     if len(shared) < 2:
@@ -102,22 +104,32 @@ def paired(
         )
     differences = [ours[key] - theirs[key] for key in shared]
     found = mean_and_interval(differences, confidence, train_fraction=train_fraction, test_fraction=test_fraction)
-    return Paired(found.n, found.mean, found.low, found.high)
+    return Difference(found.n, found.mean, found.low, found.high)
 
 
-def by_seed(scores: Mapping[tuple[int, str], float]) -> dict[int, float]:
-    """Scores by (seed, split) as means over splits; every seed must have been scored on the same splits.
+def welch(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Difference:
+    r"""The difference of two means of independent scores with Welch's t interval; the counts may differ.
+
+    $\bar x - \bar y \pm t_\nu \sqrt{s_x^2/n_x + s_y^2/n_y}$ with Welch and Satterthwaite's degrees of freedom $\nu$.
+
+    For public splits, with one score for each seed. Where a graph brings several splits, one embedding is scored on all of
+    them: the seed's score is the mean, because scores of one embedding are not independent. The interval is then about
+    further initialisations on these splits.
 
     Example:
-        >>> by_seed({(0, "a"): 1.0, (0, "b"): 3.0, (1, "a"): 5.0, (1, "b"): 5.0})
-        {0: 2.0, 1: 5.0}
+        >>> welch([80.0, 82.0, 84.0], [79.0, 81.0]).difference
+        2.0
     """
-    seeds = dict.fromkeys(seed for seed, _ in scores)
-    splits = dict.fromkeys(split for _, split in scores)
-    missing = [(seed, split) for seed in seeds for split in splits if (seed, split) not in scores]
-    if missing:
-        raise ValueError(f"seed {missing[0][0]} has no score on split {missing[0][1]!r}; score every seed on the same splits")
-    return {seed: float(np.mean([scores[seed, split] for split in splits])) for seed in seeds}
+    first, second = mean_and_interval(ours, confidence), mean_and_interval(theirs, confidence)
+    gap = first.mean - second.mean
+    parts = [float(np.var(list(scores), ddof=1)) / len(scores) for scores in (ours, theirs)]
+    error = math.sqrt(sum(parts))
+    smaller = min(first.n, second.n)
+    if error == 0:  # all scores of each sample are equal: Student's interval has no width either
+        return Difference(smaller, gap, gap, gap)
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (first.n - 1) + parts[1] ** 2 / (second.n - 1))
+    half = float(student.ppf((1 + confidence) / 2, freedom)) * error
+    return Difference(smaller, gap, gap - half, gap + half)
 
 
 def _overlap(train_fraction: float | None, test_fraction: float | None) -> float:

@@ -1,12 +1,14 @@
-"""What has been run: results.csv has a row for each cell, ledger.csv one for each evaluation on test nodes.
+"""What has been run: results.csv has a row for each cell, ledger.csv one for each evaluation that was finished.
 
 Results are found by their settings (see `cells`), not by the table they were run for: tables share them, and nothing is run
-twice. Rows may be deleted from results.csv to be measured again; the ledger only grows.
+twice. Rows may be deleted from results.csv to be measured again; the ledger only grows. Two more files are written by hand:
+
+- ledger-history.csv: evaluations on test nodes by earlier scripts, entered later. Its recipes are hashes of the settings as
+  those scripts recorded them, so they are none of results.csv.
+- corrections.csv: what was changed in these files other than by appending, and why. It only grows, too.
 """
 
-import contextlib
-import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +19,24 @@ Results = Mapping[tuple[str, int], ResultRow]
 """Rows by recipe and seed."""
 FIELDS = (
     *("recipe", "method", "graph", "seed", "outcome", "test", "validation", "test_by_split", "seconds", "steps", "peak_mib"),
-    *("settings", "protocol", "timed", "jobs", "date", "commit", "hardware", "torch"),
+    *("settings", "protocol", "timed", "jobs", "date", "commit", "hardware", "torch", "source", "digest"),
 )
+"""source: "run", or the file that a row was entered from. digest: see `origin`; empty in rows older than it."""
 LEDGER_FIELDS = ("date", "commit", "recipe", "method", "graph", "protocol", "seed")
-_PACKAGE = Path(__file__).parents[2]
+HISTORY_FIELDS = (*LEDGER_FIELDS, "test", "settings", "source")
+CORRECTION_FIELDS = ("date", "before", "file", "column", "rows", "old", "new", "reason")
+"""before: a commit that has the file as it was."""
 
 
 class Store:
-    """The two files of a folder."""
+    """The files of a folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.results = RowFile(self.folder / "results.csv", FIELDS)
         self.ledger = RowFile(self.folder / "ledger.csv", LEDGER_FIELDS)
+        self.history = RowFile(self.folder / "ledger-history.csv", HISTORY_FIELDS)
+        self.corrections = RowFile(self.folder / "corrections.csv", CORRECTION_FIELDS)
 
     @property
     def runs(self) -> Path:
@@ -46,11 +53,6 @@ class Store:
             self.ledger.append({name: row[name] for name in LEDGER_FIELDS})
         self.results.append(row)
 
-    def evaluations(self, recipes: Iterable[str]) -> int:
-        """How often these recipes were evaluated on test nodes."""
-        known = set(recipes)
-        return sum(row["recipe"] in known for row in self.ledger.rows())
-
 
 def short(commit: str) -> str:
     """Seven digits of a commit, and the + of a modified tree.
@@ -60,18 +62,3 @@ def short(commit: str) -> str:
         '5b36acb+'
     """
     return commit[:7] + "+" * commit.endswith("+")
-
-
-def check_committed() -> None:
-    """Raises ValueError when a recipe of a source checkout is not committed: settings come before the look at test labels."""
-    root = _PACKAGE.parents[1]
-    if not (root / ".git").exists():
-        return  # installed from a package: its recipes are those of its version
-    with contextlib.suppress(OSError):  # without git there is nothing to compare with
-        command = ["git", "-C", str(root), "status", "--porcelain", "--", str(_PACKAGE / "recipes")]
-        changed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-        if changed:
-            raise ValueError(
-                "these recipes are not committed; commit them and their validation log before evaluating them on test nodes: "
-                + "; ".join(changed.splitlines())
-            )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localgcl.experiments.search import log
-from localgcl.experiments.search.trial import Problem, run
+from localgcl.experiments.search.trial import Problem, named, run, trial_seeds
 from localgcl.graph import Graph
 from localgcl.system.provenance import now
 
@@ -32,13 +32,13 @@ def finals(
         path: The log, to which the new rows are added.
         shared: The columns that all rows of this search share.
         finalists: Number of finalists.
-        seeds: Number of seeds of each: 0, 1...
+        seeds: Number of seeds of each.
         splits: As for `tune`.
         redraws: As for `tune`.
         device: Where to train and validate.
         say: Takes a line for each finalist.
     """
-    entered, shared = log.best(rows, finalists), {**shared, "seeds": str(seeds)}
+    entered, shared = log.best(rows, finalists), {**shared, "seeds": named(trial_seeds(seeds))}
     sizes = {"seeds": seeds, "splits": splits, "redraws": redraws}
     problem = Problem.of(graph, shared["method"], protocol=shared["protocol"], device=device, **sizes)
     known = {row["settings"]: row for row in log.read(path) if all(row[column] == shared[column] for column in log.SAME)}
@@ -52,5 +52,5 @@ def finals(
             log.append(path, known[settings])
         found.append(known[settings])
         result = found[-1]["validation"] or found[-1]["note"]
-        say(f"finalist: {row['validation']} on {row['seeds']} seeds, {result} on {seeds}  {settings}")
+        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {result} on {shared['seeds']}  {settings}")
     return found

@@ -56,7 +56,7 @@ def write_recipe(path: Path, rows: Sequence[LogRow], varied: Sequence[str]) -> S
     kept = {name: value for name, value in settings.items() if name in varied or value != defaults[name]}
     about = (
         f"{MARK}, method {winner['method']}: best of {len(rows)} trials by accuracy on validation nodes,\n"
-        f"# {winner['validation']} ± {winner['deviation']} over {winner['seeds']} seeds and {winner['splits']} splits each; "
+        f"# {winner['validation']} ± {winner['deviation']} over seeds {winner['seeds']} and {winner['splits']} splits each; "
         f"protocol {winner['protocol']}. Test labels were hidden. The log is trials.csv.\n\n"
     )
     with replacing(path) as temporary:

@@ -16,7 +16,26 @@ from localgcl.experiments.search.space import Settings
 from localgcl.graph import Graph, Split
 from localgcl.methods import configure
 from localgcl.system.devices import choose_device
+from localgcl.system.memory import OutOfMemory
 from localgcl.training import fit
+
+FIRST_SEED = 1000
+"""The first seed of a trial, and of the splits drawn for it: results are reported on seeds 0, 1..."""
+
+
+def trial_seeds(count: int) -> range:
+    """The seeds of a trial, which are none of those that results are reported on."""
+    return range(FIRST_SEED, FIRST_SEED + count)
+
+
+def named(seeds: range) -> str:
+    """Seeds as the log has them. Older logs have a number K instead: seeds 0 to K - 1, with which these do not compare.
+
+    Example:
+        >>> named(trial_seeds(3)), named(trial_seeds(1))
+        ('1000-1002', '1000')
+    """
+    return f"{seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +43,7 @@ class Problem:
     """What all trials of a search share. Test labels are hidden in `graph`; `splits` holds the splits of each seed."""
 
     graph: Graph
+    seeds: range
     splits: tuple[Sequence[Split], ...]
     method: str
     protocol: str
@@ -36,11 +56,12 @@ class Problem:
             raise ValueError(
                 f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}"
             )
-        chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in range(seeds))
+        drawn = trial_seeds(seeds)
+        chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in drawn)
         if redraws:
-            chosen = tuple((*own, *redrawn_splits(graph, own[0], redraws)) for own in chosen)
+            chosen = tuple((*own, *redrawn_splits(graph, own[0], redraws, seed=FIRST_SEED)) for own in chosen)
         hidden = hide_test_labels(graph, [split for parts in chosen for split in parts])
-        return cls(hidden, chosen, method, protocol, device)
+        return cls(hidden, drawn, chosen, method, protocol, device)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +80,14 @@ def run(problem: Problem, settings: Settings) -> TrialResult:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LocalGCLWarning)
         try:
-            for seed, splits in enumerate(problem.splits):
+            for seed, splits in zip(problem.seeds, problem.splits, strict=True):
                 z = _embed(problem, settings, seed)
-                scored = validate(z, problem.graph, splits, protocol=problem.protocol, device=problem.device)
+                scored = validate(z, problem.graph, splits, protocol=problem.protocol, device=problem.device, seed=seed)
                 scores.append(scored.mean)
-        except (_Refused, torch.cuda.OutOfMemoryError) as error:
-            note = f"refused: {error}" if isinstance(error, _Refused) else "out of GPU memory"
+        except (_Refused, OutOfMemory) as error:
+            note = f"refused: {error}"
+        except torch.OutOfMemoryError:
+            note = "out of GPU memory"
     if choose_device(problem.device).type == "cuda":
         torch.cuda.empty_cache()  # other workers share the card
     seconds = round(time.perf_counter() - started, 2)

@@ -15,11 +15,12 @@ from localgcl.experiments.search.loop import Plan, search
 from localgcl.experiments.search.options import SearchOptions
 from localgcl.experiments.search.samplers import key
 from localgcl.experiments.search.space import OWN, Settings, Space, read_space
-from localgcl.experiments.search.trial import Problem, TrialResult
+from localgcl.experiments.search.trial import Problem, TrialResult, named
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
 from localgcl.system.provenance import now, provenance
+from localgcl.system.text import folder_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +52,9 @@ def tune(
     """Searches settings by accuracy on validation nodes. The labels of test nodes are hidden before anything is trained.
 
     A trial trains once per seed and validates on the graph's first splits, or, if it has none, on one random split of that
-    seed; its score is the mean over seeds. Each finished trial is added to trials.csv, and the best so far is written to
-    recipe.toml. Called again, the search continues: trials in the log are not run again.
+    seed; its score is the mean over seeds. Seeds begin at `trial.FIRST_SEED`: report results on others. Each finished trial
+    is added to trials.csv, and the best so far is written to recipe.toml. Called again, the search continues: trials in the
+    log are not run again.
 
     Args:
         graph: A graph with labels, the name of a data set, or a `Source`: the user's own files.
@@ -72,7 +74,7 @@ def tune(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     found = tune(graph, space=space, fixed=fixed, seeds=1, protocol="knn", device="cpu", out=folder)
         >>> len(found.rows), sorted(found.settings)
-        (2, ['batch_norm', 'dim', 'layers', 'scaling', 'steps'])
+        (2, ['batch', 'channels', 'dim', 'encoder', 'layers', 'scaling', 'steps', 'temperature'])
     """
     for name in options.keys() & {"start", "out"}:
         options[name] = os.fspath(options[name])
@@ -85,17 +87,19 @@ def tune(
     problem = Problem.of(graph, method, seeds=seeds, protocol=protocol, device=device, **sizes)
     # A user's file that is called cora.csv is not the data set of that name.
     known = source.dataset if isinstance(source, Source) else source.name
-    base = _start(search_options.start, method, problem.graph, known) | dict(fixed or {})
+    base = _start(search_options.start, method, problem.graph, known, dict(fixed or {}))
     if wrong := [option for option in OWN if option in base]:
         raise ValueError(f"{wrong[0]} cannot be fixed here: use seeds= and device= (--seeds and --device)")
     allowed = _space(space, method)
+    if "encoder" in allowed.values and "batch" not in (fixed or {}):
+        base.pop("batch", None)  # a GCN trains on whole graphs only
     plan = Plan.make(allowed, base, method, fixed or {})
 
-    folder = Path(search_options.out or f"tuning/{method}-{source.name}")
+    folder = Path(search_options.out or f"tuning/{method}-{folder_name(source.name)}")
     folder.mkdir(parents=True, exist_ok=True)
     trials_file, recipe_file = folder / "trials.csv", folder / "recipe.toml"
     log.check_ours(recipe_file)
-    shared = {"method": method, "dataset": source.name, "protocol": protocol, "seeds": str(seeds)}
+    shared = {"method": method, "dataset": source.name, "protocol": protocol, "seeds": named(problem.seeds)}
     shared |= {"splits": str(len(problem.splits[0])), **_made_with(search_options)}
     rows = [row for row in log.read(trials_file) if all(row[column] == shared[column] for column in log.SAME)]
     if plan.trials(rows):
@@ -132,11 +136,13 @@ def _space(given: Space | Mapping[str, Any] | str | os.PathLike[str] | None, met
     return read_space(given, method)
 
 
-def _start(start: str, method: str, graph: Graph, dataset: str | None) -> Settings:
-    """The settings of the first trial: those of `localgcl train`, the method's defaults, or a recipe file's."""
+def _start(start: str, method: str, graph: Graph, dataset: str | None, fixed: Settings) -> Settings:
+    """The settings of the first trial: those of `localgcl train`, the method's defaults, or a recipe file's; then `fixed`."""
     if start == "defaults":
-        return {}
-    return dict(choose_settings(method, graph, dataset=dataset, recipe_file=None if start == "recipe" else start).values)
+        return fixed
+    recipe_file = None if start == "recipe" else start
+    chosen = choose_settings(method, graph, dataset=dataset, recipe_file=recipe_file, given=fixed).values
+    return {**chosen, **fixed}
 
 
 def _made_with(options: SearchOptions) -> log.LogRow:

@@ -121,7 +121,9 @@ class _Pass:
 
     def __init__(self, z: Tensor, signs: Tensor, scale: float, num_features: int) -> None:
         self.n, d = z.shape
-        self.size, self.num_features = 1 << (d - 1).bit_length(), num_features
+        self.size, self.num_features = signs.shape[-1], num_features
+        if self.size < d or self.size & (self.size - 1):
+            raise ValueError(f"signs have blocks of {self.size}; they must be a power of two of at least {d}, the width of z")
         blocks = -(-num_features // self.size)
         self.z, self.signs = _array("z", z, self.n, d), _array("signs", signs, 3, blocks, self.size)
         slope = scale * self.size**-1.5

@@ -1,0 +1,102 @@
+"""The problem that methods are compared on: a graph, and one evaluator for all of them."""
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+
+from localgcl.config import LocalGCLWarning
+from localgcl.datasets import hide_test_labels, random_splits
+from localgcl.evaluation import PRESETS, Scores, evaluate, validate
+from localgcl.evaluation.inputs import read_classes, read_graph, read_tasks
+from localgcl.experiments.compare.identity import fingerprint
+from localgcl.graph import Graph, Split
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What all cells share.
+
+    Args:
+        graph: With its labels.
+        protocol: A name of `PRESETS`.
+        train_share: Share of the labelled nodes to train classifiers on, in random splits; None for the graph's own splits.
+        num_splits: Random splits for each seed.
+        on: The nodes that are scored.
+        device: Where to train and score.
+        force_memory: Train though it is estimated not to fit.
+        jobs: How many cells run at a time.
+        made: Version, commit and hardware, read once: the source may be edited while cells run.
+    """
+
+    graph: Graph
+    protocol: str
+    train_share: float | None
+    num_splits: int
+    on: Literal["test", "validation"]
+    device: str
+    force_memory: bool
+    jobs: int
+    made: Mapping[str, str]
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return fingerprint(self.graph)
+
+    @functools.cached_property
+    def unlabelled(self) -> Graph:
+        """What methods are trained on."""
+        return self.graph.derived(y=None, splits=())
+
+    @property
+    def draws(self) -> bool:
+        """Whether seeds draw their splits; else the graph brings them."""
+        return self.train_share is not None or not self.graph.splits
+
+    @property
+    def shares(self) -> str:
+        """Percentages of training, validation and test nodes in random splits."""
+        return "/".join(f"{100 * share:g}" for share in (self._train, 0.1, 0.9 - self._train))
+
+    @property
+    def _train(self) -> float:
+        return 0.1 if self.train_share is None else self.train_share
+
+    @property
+    def evaluator(self) -> str:
+        """How embeddings are scored, in words."""
+        if not PRESETS[self.protocol].uses_splits:
+            return f"{self.protocol}, all labelled nodes"
+        if not self.draws:
+            return f"{self.protocol} on {self.on} nodes, {_count(len(self.graph.splits), 'split')} of the graph"
+        return f"{self.protocol} on {self.on} nodes, {_count(self.num_splits, 'random split')} of {self.shares} for each seed"
+
+    def splits(self, seed: int) -> Sequence[Split] | None:
+        """The splits of a seed, the same for all methods; None if all nodes are scored. No two seeds draw the same split."""
+        if not PRESETS[self.protocol].uses_splits:
+            return None
+        if not self.draws:
+            return self.graph.splits
+        return random_splits(self.graph, num=self.num_splits, train=self._train, seed=seed * self.num_splits)
+
+    def check(self) -> None:
+        """Raises ValueError if labels or splits cannot be scored, before anything is trained. All seeds are alike in this."""
+        probe, graph, splits, tests = PRESETS[self.protocol], read_graph(self.graph), self.splits(0), self.on == "test"
+        known = graph if tests or splits is None else hide_test_labels(graph, splits)
+        assert known.y is not None  # read_graph has seen to it
+        y, classes = read_classes(known.y, learnt=probe.uses_splits and tests)
+        if splits is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LocalGCLWarning)  # each cell notes them
+                read_tasks(torch.zeros(len(y), 1), y, classes, splits, validates=probe.validates, tests=tests)
+
+    def score(self, z: Any, seed: int) -> Scores:
+        scored = evaluate if self.on == "test" else validate
+        return scored(z, self.graph, self.splits(seed), protocol=self.protocol, seed=seed, device=self.device)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

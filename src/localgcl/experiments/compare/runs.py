@@ -1,0 +1,147 @@
+"""Scores of run folders side by side, with the same encoders untrained and the raw features, on the same splits."""
+
+import json
+import os
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from localgcl.config import Config
+from localgcl.datasets.source import Source
+from localgcl.datasets.splits import splits_of
+from localgcl.evaluation import PRESETS, Scores, evaluate
+from localgcl.experiments.reproduce.cells import decisive_settings
+from localgcl.graph import Graph, Split
+from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.io.files import read_labelled_embeddings
+from localgcl.methods import find_method
+from localgcl.methods.settings import untrained
+from localgcl.training import Model, RunFolder, fit
+
+Groups = dict[str, list[RunFolder]]
+"""Runs by the label of the row that they are averaged in."""
+
+
+def compare_runs(
+    folders: Sequence[str | os.PathLike[str]],
+    *,
+    protocol: str = "linear",
+    num_splits: int | None = None,
+    seed: int = 0,
+    baselines: bool = True,
+    device: str = "cpu",
+) -> dict[str, Scores]:
+    """Scores by row: the runs and, unless left out, random-init and raw-features, once for each encoder and scaling.
+
+    Runs must be of one graph. Those that differ only in their seed share a row, the mean over them; all others have one each.
+    The splits are those of the graph. Where it has none and no row has several runs, all are scored on the same `num_splits`
+    (20) random ones; else each run is scored on one split (or `num_splits`) drawn with its own seed, as in the paper.
+    """
+    runs = [RunFolder.open(folder) for folder in folders]
+    graph = _graph(runs)
+    groups = _by_settings(runs)
+    alone = all(len(members) == 1 for members in groups.values())
+
+    def score(run: RunFolder, z: Any) -> Scores:
+        drawn = seed if alone else run.config.training.seed
+        splits = _splits(protocol, graph, num_splits or (20 if alone else 1), drawn)
+        return evaluate(z, graph, splits, protocol=protocol, seed=seed, device=device)
+
+    def row(members: list[RunFolder], embed: Callable[[RunFolder], Any]) -> Scores:
+        scores = [score(run, embed(run)) for run in members]
+        return scores[0] if len(scores) == 1 else _over_runs(scores)
+
+    def init(run: RunFolder) -> Any:
+        return fit(graph, untrained(run.config).replace(device=device)).embed(graph)
+
+    def raw(run: RunFolder) -> Any:
+        preparation = run.config.preparation
+        return prepare(graph, preparation, column_statistics(graph, preparation.scaling)).x
+
+    rows = {label: row(members, lambda run: Model.load(run, device).embed(graph)) for label, members in groups.items()}
+    if baselines:
+        trained = {label: members for label, members in groups.items() if find_method(members[0].config.method).trained}
+        encoders = _baseline("random-init", trained, lambda config: (config.encoder, config.preparation), alone)
+        scalings = _baseline("raw-features", trained, lambda config: config.preparation.scaling, alone)
+        rows |= {label: row(members, init) for label, members in encoders.items()}
+        rows |= {label: row(members, raw) for label, members in scalings.items()}
+    return rows
+
+
+def score_table(
+    embeddings: str | os.PathLike[str],
+    labels: str | os.PathLike[str],
+    *,
+    protocol: str = "linear",
+    num_splits: int = 20,
+    seed: int = 0,
+    device: str = "cpu",
+) -> Scores:
+    """Scores of a file of embeddings against a file of labels, matched by node id."""
+    z, y = read_labelled_embeddings(embeddings, labels)
+    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=y)
+    return evaluate(z, nodes, _splits(protocol, nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
+
+
+def _graph(runs: Sequence[RunFolder]) -> Graph:
+    """The graph that all runs were trained on."""
+    first = runs[0]
+    if not first.source:
+        raise ValueError(
+            f"{first.path} does not say which graph it was trained on; embed the graph and evaluate the table instead"
+        )
+    for run in runs:
+        if run.source != first.source:
+            raise ValueError(f"{run.path} was trained on another graph than {first.path}; evaluate them apart")
+    return Source(**first.source).read()
+
+
+def _splits(protocol: str, graph: Graph, num: int, seed: int) -> Sequence[Split] | None:
+    """None for a protocol that looks at all nodes at once."""
+    return splits_of(graph, num, seed) if protocol not in PRESETS or PRESETS[protocol].uses_splits else None
+
+
+def _by_settings(runs: Sequence[RunFolder]) -> Groups:
+    """Runs that differ only in their seed, by method; where a method has several settings, also by the first folder."""
+    found: dict[tuple[str, str], list[RunFolder]] = {}
+    for run in runs:
+        settings = json.dumps(decisive_settings(run.config), sort_keys=True)
+        found.setdefault((run.config.method, settings), []).append(run)
+    methods = [method for method, _ in found]
+    return {
+        method if methods.count(method) == 1 else f"{method} ({members[0].path})": members
+        for (method, _), members in found.items()
+    }
+
+
+def _baseline(name: str, groups: Groups, key: Callable[[Config], Hashable], alone: bool) -> Groups:
+    """The runs whose baseline `name` is scored: by what decides it, `key` of the settings, one run of each seed.
+
+    Where all runs are scored on the same splits (`alone`), one is enough.
+    """
+    found: dict[Hashable, tuple[list[str], dict[int, RunFolder]]] = {}
+    for label, members in groups.items():
+        labels, by_seed = found.setdefault(key(members[0].config), ([], {}))
+        labels.append(label)
+        for run in members:
+            by_seed.setdefault(0 if alone else run.config.training.seed, run)
+    return {
+        name if len(found) == 1 else f"{name} (as {', '.join(labels)})": list(by_seed.values())
+        for labels, by_seed in found.values()
+    }
+
+
+def _over_runs(scores: list[Scores]) -> Scores:
+    """One value a run: its mean over splits."""
+    first = scores[0]
+    validation = [[value for value in one.validation if value is not None] for one in scores]
+    return Scores(
+        protocol=first.protocol,
+        metric=first.metric,
+        values=tuple(one.mean for one in scores),
+        validation=tuple(float(np.mean(values)) if values else None for values in validation),
+        names=tuple(f"run {index}" for index in range(len(scores))),
+        over=f"{len(scores)} runs, {first.over} each",
+        seed=first.seed,
+    )

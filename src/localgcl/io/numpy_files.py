@@ -1,0 +1,150 @@
+"""NPY files and NPZ archives -> arrays of numbers or text, in native byte order.
+
+Not `np.load`: it reserves the memory that a header declares before it looks at what is there, and a damaged header makes it
+raise exceptions of the parser. Pickled objects are never loaded.
+"""
+
+import contextlib
+import io
+import math
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localgcl.io.damage import check_expansion, decoding
+from localgcl.system.text import listed
+
+Array = NDArray[Any]
+Source = Path | bytes
+"""A file, or the content of one."""
+
+_MAGIC = b"\x93NUMPY"
+_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # version -> size of the header's length
+_LONGEST_HEADER = 10_000  # bytes, as for numpy
+_KINDS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|[SU][1-9]\d{0,7})")
+_MOST_AXES = 32
+# The items of a header, in any order. Not parsed as Python: a few thousand brackets make its parser run out of memory.
+_ITEM = re.compile(
+    r"""['"]descr['"]\s*:\s*['"](?P<descr>[^'"]*)['"]\s*,?|"""
+    r"""['"]fortran_order['"]\s*:\s*(?P<order>True|False)\s*,?|"""
+    r"""['"]shape['"]\s*:\s*\((?P<shape>[\dL, ]*)\)\s*,?"""  # Python 2 wrote sides with an L
+)
+_SHAPE = re.compile(r"(\d{1,19}L?(, *\d{1,19}L?)*,? *)?")
+
+
+def read_npy(source: Source, place: str) -> Array:
+    """The array in an NPY file; ValueError if it is damaged, or holds neither numbers nor text. `place` names the file."""
+    with _opened(source) as (file, size), decoding(place):
+        return _read_array(file, size)
+
+
+def member_names(source: Source, place: str) -> list[str]:
+    """The names of the arrays in an NPZ archive."""
+    with _opened(source) as (file, _):
+        return list(_members(file, place)[1])
+
+
+def read_npz(source: Source, place: str, names: Sequence[str]) -> dict[str, Array]:
+    """The arrays of these names in an NPZ archive; ValueError if one is missing or damaged."""
+    with _opened(source) as (file, size):
+        archive, held = _members(file, place)
+        missing = [name for name in names if name not in held]
+        if missing:
+            raise ValueError(f"{place} has no array {missing[0]!r}, but {listed(held)}; write it again, or download it again")
+        check_expansion(sum(held[name].file_size for name in names), size, place)
+        with decoding(place):
+            return {name: _read_member(archive, held[name]) for name in names}
+
+
+@contextlib.contextmanager
+def _opened(source: Source) -> Iterator[tuple[io.BufferedIOBase, int]]:
+    """The file and its size in bytes."""
+    if isinstance(source, bytes):
+        yield io.BytesIO(source), len(source)
+    else:
+        with source.open("rb") as file:
+            yield file, source.stat().st_size
+
+
+def _members(file: io.BufferedIOBase, place: str) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
+    """The archive and its members by array name."""
+    with decoding(place):
+        archive = zipfile.ZipFile(file)
+        return archive, {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    # The two methods that numpy writes. LZMA would reserve what its header declares.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename!r} is compressed by another method than numpy's")
+    with archive.open(member) as file:
+        return _read_array(cast(io.BufferedIOBase, file), member.file_size)
+
+
+def _read_array(file: io.BufferedIOBase, size: int) -> Array:
+    """The array at the head of a file of `size` bytes."""
+    start = file.read(len(_MAGIC) + 2)
+    width = _LENGTH_BYTES.get((start[-2], start[-1])) if start[: len(_MAGIC)] == _MAGIC and len(start) == 8 else None
+    if width is None:
+        raise ValueError("it does not begin like an NPY file")
+    length = int.from_bytes(file.read(width), "little")
+    if length > min(size, _LONGEST_HEADER):
+        raise ValueError(f"its header has {length:,} bytes")
+    kind, fortran_order, shape = _header(file.read(length))
+    count = math.prod(shape)
+    there = size - len(start) - width - length
+    if count * kind.itemsize > there:
+        raise ValueError(f"it declares shape {shape} of {kind}, {count * kind.itemsize:,} bytes, but has {there:,}")
+    values = _native(_read_values(file, count * kind.itemsize).view(kind))
+    return values.reshape(shape[::-1]).T if fortran_order else values.reshape(shape)
+
+
+def _header(text: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Type, order and shape that a header declares."""
+    entries = re.fullmatch(r"\{(.*)\}", text.decode("utf-8").strip())
+    items = _ITEM.finditer(entries[1]) if entries else []
+    header = {key: value for item in items for key, value in item.groupdict().items() if value is not None}
+    if entries is None or _ITEM.sub("", entries[1]).strip() or len(header) != 3:
+        raise ValueError("its header is not that of an array of numbers or text")
+    descr, order, shape = header["descr"], header["order"], header["shape"]
+    if not _KINDS.fullmatch(descr) or (descr.endswith("f16") and np.dtype(np.longdouble).itemsize != 16):
+        raise ValueError(f"it holds values of type {descr!r:.40}; save numbers or text")
+    sides = tuple(int(side) for side in re.findall(r"\d+", shape)) if _SHAPE.fullmatch(shape) else (2**63,)
+    if len(sides) > _MOST_AXES or max(sides, default=0) >= 2**63:
+        raise ValueError(f"its shape is {shape!r:.40}")
+    return np.dtype(descr), order == "True", sides
+
+
+def _read_values(file: io.BufferedIOBase, count: int) -> NDArray[np.uint8]:
+    """The next `count` bytes, read into the array that holds them: a large array fits into memory once."""
+    values, done = np.empty(count, dtype=np.uint8), 0
+    while done < count:
+        part = file.read(min(count - done, 1 << 20))
+        if not part:
+            raise EOFError(f"it ends {count - done:,} bytes too early")
+        values[done : done + len(part)] = np.frombuffer(part, dtype=np.uint8)
+        done += len(part)
+    return values
+
+
+def _native(values: Array) -> Array:
+    """The values in a type that torch, scipy and pyarrow know, in native byte order."""
+    kind = values.dtype.kind
+    if kind == "b":
+        return np.asarray(values.view(np.uint8) != 0)
+    if kind == "f" and values.dtype.itemsize not in (4, 8):
+        return values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    if kind == "S":
+        return np.char.decode(values, "utf-8")
+    if kind == "U":
+        points = values.view(np.uint32)
+        if bool(((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any()):
+            raise ValueError("it holds text that is no Unicode")
+    return values

@@ -1,0 +1,203 @@
+r"""Hops: channels that read the features after some steps over the graph, each with a small network and a loss of its own.
+
+A channel reads the rows of X, $S^k X$ or $B^k X$, where $S = D^{-1/2}(A + I)D^{-1/2}$ averages over a node and its neighbours
+and B, without the identity, over the neighbours alone. No single encoder is safe on every graph: where neighbours are alike,
+averages help; where they are not, the node's own features or its neighbours' do. The embedding has the unit rows of all
+channels side by side, so whatever reads it can choose.
+
+Averaging needs no weights, so a channel reads rows and not a graph: a batch of nodes needs their rows and nothing else.
+"""
+
+import dataclasses
+import re
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from localgcl.config import EncoderOptions
+from localgcl.graph import Graph
+from localgcl.graph.csr import csr_tensor
+from localgcl.nn.layers import (
+    Encoder,
+    Hop,
+    Inputs,
+    Layers,
+    average_once,
+    dropped,
+    product,
+    readable,
+    sparse_enough,
+    stays_sparse,
+    wide_spmm,
+)
+from localgcl.ops import SparseMatrix, spmm
+from localgcl.ops.propagation import propagation
+
+# A multiply-add of a dense product takes about this share of the time of one in a sparse product.
+_DENSE_SPEED = 1 / 12
+# A hop is stored only if it takes at most this many bytes.
+STORED_BYTES = 2**29
+
+
+class Channel(NamedTuple):
+    """$M^k X$: M is "S", with self-loops, or "B", without; k is `power`."""
+
+    matrix: str
+    power: int
+
+
+def parse_channel(name: str) -> Channel:
+    """The channel called "X", "SX", "S2X", "B3X" and so on; ValueError for other names."""
+    found = re.fullmatch(r"(?:([SB])([2-9]?))?X", name)
+    if found is None:
+        raise ValueError(f"channel is {name!r}; give X, SX or BX, or more steps over the graph, such as S2X or B3X")
+    matrix, power = found.groups()
+    return Channel(matrix or "", int(power or 1) if matrix else 0)
+
+
+def channel_widths(num_inputs: int, options: EncoderOptions) -> list[int]:
+    """Columns of each channel: `dim` in equal parts, the first ones taking what is left over.
+
+    A linear channel is never wider than its input: more columns would repeat the same directions.
+    """
+    count = len(options.channels)
+    if not 1 <= count <= options.dim:
+        raise ValueError(f"{count} channels share dim {options.dim}; give at least one channel, and dim at least {count}")
+    share, extra = divmod(options.dim, count)
+    widths = [share + (place < extra) for place in range(count)]
+    return [min(width, num_inputs) for width in widths] if options.layers == 1 else widths
+
+
+class HopLayers(Layers):
+    """One channel: Linear, then (BatchNorm,) activation, Linear and so on if it has more than one layer."""
+
+    def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
+        super().__init__(num_inputs, options)
+        self.start_glorot()
+
+    def _first_layer(self, inputs: Inputs, generator: torch.Generator | None) -> Tensor:
+        r"""$M^k X W + b$, in the order that `Hop` has. A row that is all zero stays zero: it says nothing about its node.
+
+        Dropout leaves out feature columns, the same ones for all nodes, because that commutes with averaging.
+        """
+        layer, (hop,) = self.weights[0], inputs.hops
+        assert isinstance(layer, nn.Linear)
+        weight = layer.weight
+        if generator is not None and self.dropout > 0:
+            weight = weight * dropped(torch.ones_like(weight[0]), self.dropout, generator)
+        h = product(weight, hop.first)
+        if hop.matrix is not None:
+            for _ in range(hop.power):
+                h = wide_spmm(hop.matrix, h)
+        h = h if hop.rows is None else h[hop.rows]
+        return torch.where(hop.present[:, None], h + layer.bias, 0.0)
+
+
+class Hops(Encoder):
+    """Channels side by side. O(|E| d) a pass over a whole graph, O(1) in the size of the graph for a batch of stored rows."""
+
+    mean: Tensor
+    components: Tensor
+
+    def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
+        super().__init__()
+        self.names = options.channels
+        widths = channel_widths(num_inputs, options)
+        self.channels = nn.ModuleList(
+            HopLayers(num_inputs, dataclasses.replace(options, encoder="mlp", dim=width)) for width in widths
+        )
+        self.pca = min(options.pca, sum(widths))
+        if self.pca:
+            self.register_buffer("mean", torch.zeros(sum(widths)))
+            self.register_buffer("components", torch.zeros(sum(widths), self.pca))
+
+    def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
+        """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper."""
+        matrices = {
+            kind: propagation(graph, float(kind == "S")) for kind in {parse_channel(name).matrix for name in self.names} - {""}
+        }
+        first = readable(graph.x)
+        hops = []
+        for name in self.names:
+            kind, power = parse_channel(name)
+            matrix = matrices.get(kind)
+            present = _present(graph.x, matrix, power)
+            if matrix is None or not constant or not _storing_pays(matrix, graph.x, power):
+                hops.append(Hop(first, present, matrix, power))
+            else:
+                hops.append(Hop(readable(_stored(matrix, graph.x, power)), present))
+        return Inputs(first, hops=tuple(hops))
+
+    def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:
+        """The hops of some nodes."""
+        return dataclasses.replace(inputs, hops=tuple(hop.take(rows) for hop in inputs.hops))
+
+    def parts(self, inputs: Inputs, generator: torch.Generator | None = None) -> tuple[Float[Tensor, "n _"], ...]:
+        """The outputs of each channel, not normalised."""
+        alone = (dataclasses.replace(inputs, hops=(hop,)) for hop in inputs.hops)
+        return tuple(channel(one, generator) for channel, one in zip(self.channels, alone, strict=True))
+
+    def forward(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        """The channels' unit rows side by side and, after training, their first principal components if `pca` asks for it."""
+        z = torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
+        return (z - self.mean) @ self.components if self.pca and not self.training else z
+
+    @torch.no_grad()
+    def refresh_statistics(self, inputs: Inputs) -> None:
+        """Recomputes batch-norm statistics and principal components."""
+        for channel, hop in zip(self.channels, inputs.hops, strict=True):
+            assert isinstance(channel, HopLayers)
+            channel.refresh_statistics(dataclasses.replace(inputs, hops=(hop,)))
+        if self.pca:
+            self.eval()
+            parts = [nn.functional.normalize(part, dim=1) for part in self.parts(inputs)]
+            z = torch.cat(parts, dim=1).double()
+            self.mean.copy_(z.mean(dim=0))
+            _, vectors = torch.linalg.eigh(torch.cov(z.T, correction=0))  # eigenvalues ascend
+            self.components.copy_(vectors.flip(1)[:, : self.pca])
+        self.train()
+
+
+def _present(x: Tensor, matrix: SparseMatrix | None, power: int) -> Bool[Tensor, " n"]:
+    """Rows of $M^k X$ with an entry, whatever its value: both orders of work have to agree on them."""
+    present = x.crow_indices().diff() > 0 if x.layout == torch.sparse_csr else (x != 0).any(dim=1)
+    if matrix is None:
+        return present
+    reached = present.float()[:, None]
+    for _ in range(power):
+        reached = (spmm(matrix, reached) > 0).float()
+    return reached[:, 0] > 0
+
+
+def _stored(matrix: SparseMatrix, x: Tensor, power: int) -> Tensor:
+    for _ in range(power):
+        x = average_once(matrix, x)
+        # As soon as it fills up, a dense product is faster and takes less memory.
+        x = x if stays_sparse(x) else x.to_dense()
+    return x
+
+
+def _storing_pays(matrix: SparseMatrix, x: Tensor, power: int) -> bool:
+    r"""True if a step over the stored rows of $M^k X$ does less work than one over X and then k products with M.
+
+    The number of entries is estimated: each row of a product has a random subset of the columns, as large as the rows it adds.
+    """
+    n, f = x.shape
+    if x.layout != torch.sparse_csr:
+        return 4 * n * f <= STORED_BYTES
+    edges = matrix.csr.values().numel()
+    ones = SparseMatrix(
+        csr_tensor(matrix.csr.crow_indices(), matrix.csr.col_indices(), torch.ones_like(matrix.csr.values()), (n, n))
+    )
+    counts = x.crow_indices().diff().float()[:, None]
+    for _ in range(power):
+        added = spmm(ones, counts)
+        counts = f * -torch.expm1(-added / f)
+    entries = float(counts.sum())
+    sparse = sparse_enough(entries / (n * f))
+    work = entries if sparse else n * f * _DENSE_SPEED
+    bytes_ = 12 * entries if sparse else 4 * n * f
+    before = x.values().numel() if stays_sparse(x) else n * f * _DENSE_SPEED
+    return bytes_ <= STORED_BYTES and work <= before + power * edges

@@ -1,0 +1,127 @@
+"""Defaults for a graph without a recipe, chosen from its statistics; labels are not looked at.
+
+The rules were read off validation nodes of the graphs of `benchmarks.development` (`python -m benchmarks.defaults`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localgcl.config import plain
+from localgcl.graph import Graph
+from localgcl.graph.csr import features_to_scipy, select_rows
+
+Chosen = dict[str, tuple[Any, str]]
+"""Settings by name, each with its reason in words."""
+
+_AVERAGED = ("SX", "S2X", "BX", "B2X")
+_SAMPLE, _COLUMNS = 4000, 128
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING) -> Chosen:
+    """Settings for a graph without a recipe.
+
+    Args:
+        graph: As loaded.
+        method: One of `METHODS`.
+        given: Settings that the user has set. Local-GCL with an encoder of the user's gets no defaults of hops.
+    """
+    if method == "local-gcl" and "encoder" not in given:
+        return _scaling(graph) | _hops(graph, given)
+    if method == "random-init" and "encoder" not in given:  # Local-GCL's encoder
+        hops = _hops(graph, given)
+        return _scaling(graph) | {name: hops[name] for name in ("encoder", "layers", "dim", "channels")}
+    chosen, degree = _scaling(graph), graph.num_edges / graph.num_nodes
+    if degree >= 8:
+        # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
+        chosen["batch_norm"] = True, f"mean degree {degree:.1f}: batch normalisation"
+    dim = 512 if graph.num_nodes <= 50_000 else 256
+    return chosen | {"dim": (dim, f"{graph.num_nodes:,} nodes: {dim} dimensions")}
+
+
+def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
+    """Linear channels over hops. How much a node is like its neighbours decides the share of X, and the number of steps."""
+    alike = likeness(graph)
+    dim = 1024 if graph.num_nodes <= 100_000 else 256
+    fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "learning_rate": 5e-4, "dim": dim, "batch": 2048}
+    own, steps = (1, 40) if alike >= 0.75 else (1, 20) if alike >= 0.55 else (4, 20)
+    why = "neighbours are alike" if own == 1 else "neighbours are not alike, so half of the channels read a node alone"
+    reason = f"{why} (likeness {alike:.2f} of 1, 0.5 by chance)"
+    channels = ("X",) * own + _AVERAGED
+    asked = plain(given.get("dim", dim))
+    if isinstance(asked, int) and asked > 0:  # anything else is refused later, with all other options
+        channels = channels[:asked]  # each has a dimension at least
+    chosen: Chosen = {name: (value, "") for name, value in fixed.items()}
+    return chosen | {"channels": (channels, reason), "steps": (steps, "")}
+
+
+def _scaling(graph: Graph) -> Chosen:
+    if graph.x.layout == torch.sparse_csr:
+        return {"scaling": ("l2", "sparse features: rows of unit length")}
+    if _bag_of_words(graph.x):
+        return {"scaling": ("l2", "mostly zeros in one unit, like counts of words: rows of unit length")}
+    # Columns of a user's table come in different units, and the largest would drown the others.
+    return {"scaling": ("standard", "dense features: standardised columns")}
+
+
+def _bag_of_words(x: Tensor) -> bool:
+    """True for words of a document, counted or weighted (TF-IDF), as a dense table from a CSV file holds them.
+
+    No value is negative, half of them or more are zero, and the non-zero values of all columns are of one size: a table that
+    mixes categories coded as 0 and 1 with measurements has columns whose values are 10 times as large as the median column's.
+    """
+    present = x > 0
+    if bool((x < 0).any()) or 2 * int(present.sum()) > x.numel():
+        return False
+    counts = present.sum(dim=0)
+    sizes = (x.sum(dim=0) / counts)[counts > 0]
+    return sizes.numel() > 0 and bool(sizes.max() <= 10 * sizes.median())
+
+
+def likeness(graph: Graph, seed: int = 0) -> float:
+    """How often a node's features are closer to the mean of its neighbours' than those of a random node are; 0.5 by chance.
+
+    On at most 4,000 random nodes that have neighbours, with features projected to 128 random directions. O(their edges).
+    """
+    rng = np.random.default_rng(seed)
+    neighbours = graph.csr.without_loops
+    connected = np.flatnonzero(neighbours.degree.cpu().numpy())
+    if len(connected) < 2:
+        return 0.5
+    nodes = np.sort(rng.choice(connected, min(_SAMPLE, len(connected)), replace=False))
+    n, indices = graph.num_nodes, neighbours.indices.cpu().numpy()
+    adjacency = sp.csr_array((np.ones(len(indices)), indices, neighbours.indptr.cpu().numpy()), shape=(n, n))[nodes]
+    read = np.unique(np.concatenate([nodes, adjacency.indices]))
+    z = _directions(graph, read, rng)
+    own = z[np.searchsorted(read, nodes)]
+    # Means and sums of neighbours have the same direction.
+    around = _unit(adjacency[:, read] @ z)
+    likes = (own * around).sum(axis=1)
+    other = (own[rng.permutation(len(nodes))] * around).sum(axis=1)
+    return float(((likes > other) + 0.5 * (likes == other)).mean())
+
+
+def _directions(graph: Graph, nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Unit rows of the nodes' features, projected and centred; dense columns are standardised first."""
+    x: Any = select_rows(graph.x.cpu(), torch.from_numpy(nodes))
+    if x.layout == torch.sparse_csr:
+        x = features_to_scipy(x)
+        x = sp.diags_array(1 / np.maximum(sp.linalg.norm(x, axis=1), 1e-30)) @ x
+    else:
+        x = x.double().numpy()
+        deviation = x.std(axis=0)
+        x = (x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    z = x @ rng.standard_normal((graph.num_features, _COLUMNS))
+    return _unit(_unit(z) - _unit(z).mean(axis=0))
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    unit: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+    return unit

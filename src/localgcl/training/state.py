@@ -1,0 +1,76 @@
+"""Checks of stored tensors before a model takes them over: names, shapes, types and values."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from localgcl.config import Config, Scaling
+from localgcl.methods import METHODS, Method
+
+
+def declared_method(config: Config, num_inputs: int) -> Method | None:
+    """The method that `config` declares, its tensors without memory, whatever their sizes.
+
+    None for a method that computes with values when it is built, which tensors without memory do not have.
+    """
+    try:
+        with torch.device("meta"):
+            return METHODS[config.method](num_inputs, config)
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def declared_state(config: Config, num_inputs: int) -> Mapping[str, Tensor] | None:
+    """Names, shapes and types of the weights that `config` declares; None where `declared_method` is.
+
+    A file of a kilobyte may ask for a network of terabytes: this is compared with the file before anything is allocated.
+    """
+    method = declared_method(config, num_inputs)
+    return None if method is None else method.state_dict()
+
+
+def check_tensors(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raises ValueError unless every expected tensor is stored, with its shape and type. More of them may be stored."""
+    for name, tensor in expected.items():
+        if name not in stored:
+            raise ValueError(f"tensor {name} is missing")
+        ours, theirs = _form(stored[name]), _form(tensor)
+        if ours != theirs:
+            raise ValueError(f"tensor {name} is {ours}, expected {theirs}")
+
+
+def check_statistics(stored: Mapping[str, Tensor], scaling: Scaling, num_inputs: int) -> None:
+    """Raises ValueError unless these are column statistics that `scaling` needs: finite ones, and nothing to divide by zero."""
+    column = torch.empty(num_inputs, device="meta")
+    expected = {"mean": column, "deviation": column} if scaling == "standard" else {}
+    if set(stored) != set(expected):
+        names = ", ".join(sorted(stored)) or "none"
+        raise ValueError(f"the column statistics are {names}, and scaling is {scaling}")
+    check_tensors(stored, expected)
+    for name, values in stored.items():
+        if not bool(torch.isfinite(values).all()) or (name == "deviation" and bool((values <= 0).any())):
+            raise ValueError(f"the column statistics ({name}) have values that are not numbers, or not above 0")
+
+
+def load_state(method: nn.Module, stored: Mapping[str, Tensor]) -> None:
+    """Loads the weights into a method; ValueError, in one line, if they are not its own or not numbers."""
+    check_tensors(stored, method.state_dict())
+    try:
+        method.load_state_dict(dict(stored))
+    except RuntimeError as error:  # tensors that the method does not have
+        raise ValueError(" ".join(str(error).split())) from error
+    if (name := broken_tensor(method)) is not None:
+        raise ValueError(f"tensor {name} has NaN or infinite values")
+
+
+def broken_tensor(method: nn.Module) -> str | None:
+    """The first parameter with NaN or infinite values, or the first buffer with NaN (it may mask with infinities)."""
+    for name, parameter in method.named_parameters():
+        if not bool(torch.isfinite(parameter).all()):
+            return name
+    return next((name for name, buffer in method.named_buffers() if bool(torch.isnan(buffer).any())), None)
+
+
+def _form(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"

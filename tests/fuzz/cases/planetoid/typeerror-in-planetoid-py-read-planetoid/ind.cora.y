@@ -1,0 +1,5 @@
+cnumpy.core.multiarray
+_reconstruct
+cnumpy
+ndarray
+.

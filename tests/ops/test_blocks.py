@@ -1,0 +1,72 @@
+"""Blocks: nodes with all or some of their neighbours."""
+
+import pytest
+import torch
+
+from localgcl.datasets import sbm
+from localgcl.graph import Graph
+from localgcl.ops.blocks import block
+from tests.references.graphs import weighted_graph
+
+GRAPH = sbm(100, mean_degree=8, seed=0)
+NODES = torch.tensor([5, 2, 99, 40])
+
+
+def neighbours(graph: Graph, node: int) -> set[int]:
+    return set(graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist())
+
+
+def test_a_block_has_all_neighbours() -> None:
+    rows, edges = block(GRAPH.csr, NODES, 0, torch.Generator())
+    assert rows[:4].tolist() == NODES.tolist()
+    assert len(set(rows.tolist())) == len(rows) == edges.num_columns
+    for place, node in enumerate(NODES.tolist()):
+        columns = edges.indices[edges.indptr[place] : edges.indptr[place + 1]]
+        assert bool((columns.diff() > 0).all())
+        assert set(rows[columns].tolist()) == neighbours(GRAPH, node)
+
+
+@pytest.mark.parametrize("sampled", [1, 3, 100])
+def test_a_sample_has_distinct_neighbours_and_all_of_them_where_there_are_few(sampled: int) -> None:
+    rows, edges = block(GRAPH.csr, NODES, sampled, torch.Generator().manual_seed(0))
+    assert edges.degree.tolist() == [min(sampled, len(neighbours(GRAPH, node))) for node in NODES.tolist()]
+    for place, node in enumerate(NODES.tolist()):
+        columns = edges.indices[edges.indptr[place] : edges.indptr[place + 1]]
+        assert len(set(columns.tolist())) == len(columns)
+        assert set(rows[columns].tolist()) <= neighbours(GRAPH, node)
+
+
+def test_every_neighbour_is_drawn_equally_often() -> None:
+    node, draws = torch.tensor([7]), 2000
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.zeros(100)
+    for _ in range(draws):
+        rows, edges = block(GRAPH.csr, node, 2, generator)
+        counts[rows[edges.indices]] += 1
+    near = sorted(neighbours(GRAPH, 7))
+    share = 2 / len(near)
+    # A binomial share has deviation sqrt(p (1 - p) / draws): five of them.
+    assert (counts[near] / draws - share).abs().max() < 5 * (share * (1 - share) / draws) ** 0.5
+    assert counts.sum() == 2 * draws
+
+
+def test_isolated_nodes_have_an_empty_row() -> None:
+    lonely = Graph.from_edges([0], [1], x=torch.eye(3)).symmetrized()
+    rows, edges = block(lonely.csr, torch.tensor([2, 0]), 1, torch.Generator())
+    assert (rows.tolist(), edges.degree.tolist()) == ([2, 0, 1], [0, 1])
+
+
+@pytest.mark.parametrize("sampled", [0, 2])
+def test_weights_follow_their_neighbours(sampled: int) -> None:
+    graph = weighted_graph(40, 300)
+    nodes = torch.tensor([7, 3, 30, 39])
+    rows, edges = block(graph.csr, nodes, sampled, torch.Generator().manual_seed(0))
+    assert edges.weights is not None
+    whole = torch.from_numpy(graph.to_scipy().toarray())
+    assert graph.weights is not None
+    stored = set(zip(graph.rows.tolist(), graph.indices.tolist(), graph.weights.tolist(), strict=True))
+    found = zip(nodes[edges.rows].tolist(), rows[edges.indices].tolist(), edges.weights.tolist(), strict=True)
+    assert set(found) <= stored
+    if not sampled:  # parallel edges summed
+        part = torch.from_numpy(edges.to_scipy().toarray())
+        torch.testing.assert_close(part, whole[nodes][:, rows])

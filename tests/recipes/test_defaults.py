@@ -1,0 +1,102 @@
+"""Defaults for graphs without a recipe: from features and edges, never from labels."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from localgcl.datasets import digits, sbm
+from localgcl.graph import Graph
+from localgcl.methods.settings import choose_settings
+from localgcl.recipes.defaults import likeness
+
+ALIKE, MIXED = sbm(1000, homophily=0.8, seed=0), sbm(1000, homophily=0.2, seed=0)
+
+
+def words(n: int, columns: int = 300, seed: int = 0) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).poisson(0.1, (n, columns)).astype(np.float32)
+
+
+def test_likeness_is_high_where_neighbours_are_alike_and_a_coin_throw_where_edges_are_random() -> None:
+    # The share of 1,000 coin throws has deviation .016: three of them. At homophily .2 five classes mix evenly.
+    assert likeness(ALIKE) > 0.6
+    assert likeness(MIXED) == pytest.approx(0.5, abs=0.048)
+    assert likeness(digits()) > 0.95
+    assert likeness(ALIKE) == likeness(ALIKE)
+
+
+def test_likeness_does_not_depend_on_storage_labels_or_loops() -> None:
+    dense = ALIKE.with_features(words(1000))
+    sparse = dense.with_features(dense.x.to_sparse_csr())
+    loops = torch.arange(1000)
+    looped = sparse.with_edges(torch.cat([sparse.rows, loops]), torch.cat([sparse.indices, loops]))
+    assert likeness(looped) == likeness(sparse) == likeness(sparse.derived(y=None))
+    assert likeness(dense) == pytest.approx(likeness(sparse), abs=0.05)  # dense columns are standardised first
+
+
+def test_likeness_of_graphs_that_have_none_is_even() -> None:
+    assert likeness(Graph.from_edges([], [], x=torch.eye(3))) == 0.5
+    assert likeness(Graph.from_edges([0, 1], [1, 0], x=torch.ones(2, 4))) == 0.5  # all features are the same
+    assert likeness(Graph.from_edges([0, 1], [1, 0], x=torch.zeros(2, 4).to_sparse_csr())) == 0.5
+
+
+def test_nodes_unlike_their_neighbours_get_more_channels_of_their_own() -> None:
+    alike, mixed = (choose_settings("local-gcl", graph) for graph in (ALIKE, MIXED))
+    assert alike.config.encoder.channels.count("X") == 1
+    assert mixed.config.encoder.channels.count("X") == 4
+    assert alike.config.encoder.encoder == mixed.config.encoder.encoder == "hops"
+    assert "neighbours are alike (likeness 0." in alike.explain()
+    assert "half of the channels read a node alone" in mixed.explain()
+    assert "\n" not in alike.explain()
+
+
+def test_an_encoder_of_the_users_keeps_the_defaults_of_that_encoder() -> None:
+    config = choose_settings("local-gcl", ALIKE, given={"encoder": "gcn"}).config
+    assert (config.encoder.encoder, config.encoder.layers, config.options.temperature, config.options.batch) == (
+        "gcn",
+        2,
+        0.5,
+        0,
+    )
+
+
+def test_other_settings_of_the_users_win() -> None:
+    config = choose_settings("local-gcl", ALIKE, given={"dim": 10, "steps": 3, "temperature": 0.2}).config
+    assert (config.encoder.encoder, config.encoder.dim, config.training.steps, config.options.temperature) == (
+        "hops",
+        10,
+        3,
+        0.2,
+    )
+
+
+def test_a_small_dim_has_fewer_channels() -> None:
+    assert choose_settings("local-gcl", ALIKE, given={"dim": 2}).config.encoder.channels == ("X", "SX")
+
+
+def test_random_init_is_the_untrained_encoder_of_local_gcl() -> None:
+    ours, untrained = (choose_settings(method, MIXED).config for method in ("local-gcl", "random-init"))
+    assert untrained.encoder == ours.encoder
+    assert untrained.preparation == ours.preparation
+
+
+@pytest.mark.parametrize("method", ["grace", "dgi", "bgrl"])
+def test_other_methods_keep_their_encoder(method: str) -> None:
+    assert choose_settings(method, ALIKE).config.encoder.encoder == "gcn"
+
+
+def scaling(x: Any) -> str:
+    return choose_settings("local-gcl", ALIKE.with_features(x)).config.preparation.scaling
+
+
+def test_scaling_by_kind_of_features() -> None:
+    counts = words(1000)
+    weights = counts * np.log(1000 / np.maximum((counts > 0).sum(axis=0), 1)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(50_000, 9_000, 1000), np.eye(20)[rng.integers(20, size=1000)]])
+    assert scaling(counts) == scaling(counts > 0) == scaling(weights) == "l2"
+    assert scaling(torch.from_numpy(counts).to_sparse_csr()) == "l2"
+    assert scaling(rng.normal(size=(1000, 8))) == "standard"
+    assert scaling(table) == "standard"  # an income beside 20 categories: mostly zeros, but not in one unit
+    assert scaling(np.zeros((1000, 3))) == "standard"
