@@ -116,6 +116,9 @@ class EncoderOptions(Checked):
         metavar="C",
         later=True,
     )
+    fourier: int = option(
+        0, "random Fourier features beside the columns of a narrow table, for hops; 0 for none", low=0, high=WIDEST, later=True
+    )
     pca: int = option(
         0, "principal components that are kept of the channels of hops; 0 keeps all dimensions", low=0, high=WIDEST, later=True
     )

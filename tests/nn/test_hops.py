@@ -203,3 +203,25 @@ def test_options_of_channels_are_those_of_their_layers() -> None:
     assert [channel.weights[0].out_features for channel in hops.channels] == [9] * 5  # type: ignore[index, union-attr]
     assert all(channel.norms is not None for channel in hops.channels)
     assert dataclasses.replace(options(), channels=["X", "SX"]).channels == ("X", "SX")  # type: ignore[arg-type]  # as TOML has it
+
+
+def test_fourier_columns_widen_what_the_channels_read() -> None:
+    hops = encoder(DENSE, fourier=30, dim=100)
+    assert [part.shape[1] for part in hops.parts(hops.inputs(DENSE))] == [20] * 5  # 12 without it
+    again = encoder(DENSE, fourier=30, dim=100)
+    torch.manual_seed(5)
+    other = build_encoder(DENSE.num_features, options(fourier=30, dim=100))
+    other.load_state_dict(again.state_dict())
+    torch.testing.assert_close(other(other.inputs(DENSE)), hops(hops.inputs(DENSE)), rtol=0, atol=0)
+
+
+def test_fourier_columns_of_sparse_features_are_refused() -> None:
+    graph = sparse_graph()
+    with pytest.raises(ValueError, match="fourier is 30, but the features are sparse"):
+        encoder(graph, fourier=30).inputs(graph)
+
+
+@pytest.mark.parametrize("name", ["fourier", "pca"])
+def test_options_of_hops_are_refused_for_other_encoders(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is 8, but encoder is gcn; only hops has it"):
+        build_encoder(12, options(encoder="gcn", **{name: 8}))

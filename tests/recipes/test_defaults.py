@@ -43,11 +43,11 @@ def test_likeness_of_graphs_that_have_none_is_even() -> None:
 
 def test_nodes_unlike_their_neighbours_get_more_channels_of_their_own() -> None:
     alike, mixed = (choose_settings("local-gcl", graph) for graph in (ALIKE, MIXED))
-    assert alike.config.encoder.channels.count("X") == 1
-    assert mixed.config.encoder.channels.count("X") == 4
+    assert alike.config.encoder.channels.count("X") == 2
+    assert mixed.config.encoder.channels.count("X") == 8
     assert alike.config.encoder.encoder == mixed.config.encoder.encoder == "hops"
     assert "neighbours are alike (likeness 0." in alike.explain()
-    assert "half of the channels read a node alone" in mixed.explain()
+    assert "most channels read a node alone" in mixed.explain()
     assert "\n" not in alike.explain()
 
 
@@ -71,8 +71,23 @@ def test_other_settings_of_the_users_win() -> None:
     )
 
 
-def test_a_small_dim_has_fewer_channels() -> None:
-    assert choose_settings("local-gcl", ALIKE, given={"dim": 2}).config.encoder.channels == ("X", "SX")
+def test_hops_asked_for_by_name_get_the_same_defaults() -> None:
+    assert choose_settings("local-gcl", ALIKE, given={"encoder": "hops"}).config == choose_settings("local-gcl", ALIKE).config
+
+
+def test_a_small_dim_has_fewer_channels_and_none_twice() -> None:
+    for graph in (ALIKE, MIXED):
+        assert choose_settings("local-gcl", graph, given={"dim": 2}).config.encoder.channels == ("X", "SX")
+
+
+def test_few_columns_get_fourier_features_where_neighbours_are_alike() -> None:
+    def chosen(graph: Graph, columns: int) -> int:
+        return choose_settings("local-gcl", graph.with_features(graph.x[:, :columns])).config.encoder.fourier
+
+    assert likeness(digits().with_features(digits().x[:, 20:40])) > 0.9
+    assert choose_settings("local-gcl", digits().with_features(digits().x[:, 20:40])).config.encoder.fourier == 256
+    assert chosen(digits(), 64) == 0
+    assert chosen(MIXED, 20) == 0
 
 
 def test_random_init_is_the_untrained_encoder_of_local_gcl() -> None:

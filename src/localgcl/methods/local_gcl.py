@@ -90,7 +90,7 @@ class LocalGCL(Method):
             degree = num_edges / num_nodes
             edges = round(options.batch * (min(degree, options.sampled) if options.sampled else degree))
             rows = min(num_nodes, options.batch + edges)
-            taken = 2 * FLOAT * rows * num_features * len(parts)
+            taken = 2 * FLOAT * rows * (num_features + config.encoder.fourier) * len(parts)
         encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder, rows)
         passing = max(encoder.moving, FLOAT * rows * max(sum(parts), 3 * max(parts)))
         inputs = encoder.inputs * (2 if taken else 1) + taken

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
+from localgcl.nn.fourier import FourierColumns
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -104,9 +105,11 @@ class Hops(Encoder):
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__()
         self.names = options.channels
+        self.widen = FourierColumns(num_inputs, options.fourier) if options.fourier else None
+        num_inputs += options.fourier
         widths = channel_widths(num_inputs, options)
         self.channels = nn.ModuleList(
-            HopLayers(num_inputs, dataclasses.replace(options, encoder="mlp", dim=width)) for width in widths
+            HopLayers(num_inputs, dataclasses.replace(options, encoder="mlp", dim=width, fourier=0, pca=0)) for width in widths
         )
         self.pca = min(options.pca, sum(widths))
         if self.pca:
@@ -118,17 +121,29 @@ class Hops(Encoder):
         matrices = {
             kind: propagation(graph, float(kind == "S")) for kind in {parse_channel(name).matrix for name in self.names} - {""}
         }
-        first = readable(graph.x)
+        x = self._features(graph)
+        first = readable(x)
         hops = []
         for name in self.names:
             kind, power = parse_channel(name)
             matrix = matrices.get(kind)
             present = _present(graph.x, matrix, power)
-            if matrix is None or not constant or not _storing_pays(matrix, graph.x, power):
+            if matrix is None or not constant or not _storing_pays(matrix, x, power):
                 hops.append(Hop(first, present, matrix, power))
             else:
-                hops.append(Hop(readable(_stored(matrix, graph.x, power)), present))
+                hops.append(Hop(readable(_stored(matrix, x, power)), present))
         return Inputs(first, hops=tuple(hops))
+
+    @torch.no_grad()
+    def _features(self, graph: Graph) -> Tensor:
+        if self.widen is None:
+            return graph.x
+        if graph.x.layout == torch.sparse_csr:
+            raise ValueError(
+                f"fourier is {self.widen.phases.numel()}, but the features are sparse; it is for dense tables, set it to 0"
+            )
+        widened: Tensor = self.widen(graph.x)
+        return widened
 
     def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:
         """The hops of some nodes."""

@@ -45,6 +45,7 @@ def encoder_memory(
     """
     rows = num_nodes if rows is None else rows
     stacks = encoder_stacks(num_features, options)
+    num_features += options.fourier
     widest = max(width for stack in stacks for width in stack[1:])
     kept = sum(_kept(stack, options) for stack in stacks)
     # Channels that are not stored compute all rows and then take some.
@@ -60,6 +61,7 @@ def encoder_memory(
 
 def encoder_stacks(num_features: int, options: EncoderOptions) -> list[list[int]]:
     """Widths of the layers, the input's first: one list, or one for each channel of hops."""
+    num_features += options.fourier
     outputs = channel_widths(num_features, options) if options.encoder == "hops" else [options.dim]
     return [[num_features, *[options.hidden or width] * (options.layers - 1), width] for width in outputs]
 
@@ -83,6 +85,7 @@ def _inputs(num_nodes: int, num_edges: int, num_features: int, options: EncoderO
     if options.encoder == "hops":
         averaged = [name for name in map(parse_channel, options.channels) if name.power]
         stored = len(averaged) * features if _are_stored(num_nodes, num_features) else 0
+        stored += features if options.fourier else 0  # X is widened by a copy
         return len({name.matrix for name in averaged}) * matrix + stored
     return 0
 

@@ -22,6 +22,8 @@ Chosen = dict[str, tuple[Any, str]]
 
 _AVERAGED = ("SX", "S2X", "BX", "B2X")
 _SAMPLE, _COLUMNS = 4000, 128
+_NARROW, _FOURIER = 64, 256
+_ALIKE = 0.55
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -31,13 +33,16 @@ def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING)
     Args:
         graph: As loaded.
         method: One of `METHODS`.
-        given: Settings that the user has set. Local-GCL with an encoder of the user's gets no defaults of hops.
+        given: Settings that the user has set. Local-GCL with another encoder than hops gets no defaults of hops.
     """
-    if method == "local-gcl" and "encoder" not in given:
+    over_hops = given.get("encoder", "hops") == "hops"
+    if method == "local-gcl" and over_hops:
         return _scaling(graph) | _hops(graph, given)
-    if method == "random-init" and "encoder" not in given:  # Local-GCL's encoder
+    if method == "random-init" and over_hops:  # Local-GCL's encoder
         hops = _hops(graph, given)
-        return _scaling(graph) | {name: hops[name] for name in ("encoder", "layers", "dim", "channels")}
+        return _scaling(graph) | {
+            name: hops[name] for name in ("encoder", "layers", "dim", "channels", "fourier") if name in hops
+        }
     chosen, degree = _scaling(graph), graph.num_edges / graph.num_nodes
     if degree >= 8:
         # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
@@ -47,19 +52,24 @@ def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING)
 
 
 def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
-    """Linear channels over hops. How much a node is like its neighbours decides the share of X, and the number of steps."""
+    """Linear channels over hops. How much a node is like its neighbours decides what the channels read."""
     alike = likeness(graph)
     dim = 1024 if graph.num_nodes <= 100_000 else 256
-    fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "learning_rate": 5e-4, "dim": dim, "batch": 2048}
-    own, steps = (1, 40) if alike >= 0.75 else (1, 20) if alike >= 0.55 else (4, 20)
-    why = "neighbours are alike" if own == 1 else "neighbours are not alike, so half of the channels read a node alone"
-    reason = f"{why} (likeness {alike:.2f} of 1, 0.5 by chance)"
-    channels = ("X",) * own + _AVERAGED
+    fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "dim": dim, "batch": 512}
+    if alike >= _ALIKE:
+        own, tier, why = 2, {"learning_rate": 2e-3, "sampled": 4}, "neighbours are alike"
+    else:
+        # Small steps and all neighbours: what they share is faint, and the node's own features must survive.
+        own, tier, why = 8, {"learning_rate": 1e-3, "sampled": 0}, "neighbours are not alike: most channels read a node alone"
+    channels = ("X", *_AVERAGED, *("X",) * (own - 1))
     asked = plain(given.get("dim", dim))
     if isinstance(asked, int) and asked > 0:  # anything else is refused later, with all other options
-        channels = channels[:asked]  # each has a dimension at least
-    chosen: Chosen = {name: (value, "") for name, value in fixed.items()}
-    return chosen | {"channels": (channels, reason), "steps": (steps, "")}
+        channels = channels[:asked]  # each has a dimension at least, and repetitions come last
+    chosen: Chosen = {name: (value, "") for name, value in (fixed | tier).items()}
+    chosen["channels"] = channels, f"{why} (likeness {alike:.2f} of 1, 0.5 by chance)"
+    if alike >= _ALIKE and graph.num_features < _NARROW and graph.x.layout != torch.sparse_csr:
+        chosen["fourier"] = _FOURIER, f"{graph.num_features} columns are few: {_FOURIER} random Fourier features beside them"
+    return chosen
 
 
 def _scaling(graph: Graph) -> Chosen:
