@@ -127,10 +127,15 @@ class LocalGCL(_GraphTransformer):
     Args:
         dim: Embedding dimension d.
         temperature: tau; smaller makes close pairs count more.
-        encoder: "gcn" averages over neighbours, "mlp" looks at each node alone.
+        encoder: "hops": channels over averaged features, side by side; "gcn" averages in each layer, "mlp" looks at each node
+            alone.
+        channels: What the channels of hops read, such as ("X", "SX", "B2X").
+        fourier: Random Fourier features beside the columns of a narrow table, for hops.
+        pca: Principal components that are kept of the channels of hops; 0 keeps all dimensions.
         layers: Number of layers.
         hidden: Width of the layers between; 0 means `dim`.
         batch_norm: Batch normalisation between layers.
+        dropout: Share of each layer's input that is set to zero in training.
         self_loops: Weight of a node itself in the GCN's averaging.
         positives: "mean" of the neighbours, the most similar one ("max"), or "weighted" by similarity.
         negatives: "auto", "exact", or a random feature map: "sorf", "orf", "rff", "positive".
@@ -139,6 +144,8 @@ class LocalGCL(_GraphTransformer):
         scaling: "raw", "binary", "l1", "l2" or "standard" features.
         symmetrise: Add the reverse of every edge.
         drop_loops: Remove the graph's own self-loops.
+        batch: Random nodes a step; 0 takes the whole graph.
+        sampled: Neighbours of each node of a batch, drawn at each step; 0 takes all.
         steps: Training steps.
         learning_rate: Adam's.
         weight_decay: L2 penalty.
@@ -162,9 +169,13 @@ class LocalGCL(_GraphTransformer):
         temperature: float | None = None,
         *,
         encoder: str | None = None,
+        channels: tuple[str, ...] | None = None,
+        fourier: int | None = None,
+        pca: int | None = None,
         layers: int | None = None,
         hidden: int | None = None,
         batch_norm: bool | None = None,
+        dropout: float | None = None,
         self_loops: float | None = None,
         positives: Positives | None = None,
         negatives: str | None = None,
@@ -173,6 +184,8 @@ class LocalGCL(_GraphTransformer):
         scaling: Scaling | None = None,
         symmetrise: bool | None = None,
         drop_loops: bool | None = None,
+        batch: int | None = None,
+        sampled: int | None = None,
         steps: int | None = None,
         learning_rate: float | None = None,
         weight_decay: float | None = None,
@@ -185,9 +198,13 @@ class LocalGCL(_GraphTransformer):
         self.dim = dim
         self.temperature = temperature
         self.encoder = encoder
+        self.channels = channels
+        self.fourier = fourier
+        self.pca = pca
         self.layers = layers
         self.hidden = hidden
         self.batch_norm = batch_norm
+        self.dropout = dropout
         self.self_loops = self_loops
         self.positives = positives
         self.negatives = negatives
@@ -196,6 +213,8 @@ class LocalGCL(_GraphTransformer):
         self.scaling = scaling
         self.symmetrise = symmetrise
         self.drop_loops = drop_loops
+        self.batch = batch
+        self.sampled = sampled
         self.steps = steps
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay

@@ -63,8 +63,9 @@ def test_training_learns(batch: dict[str, int]) -> None:
 
 def test_the_estimator_embeds_nodes_that_were_not_trained_on() -> None:
     known = GRAPH.subgraph(torch.arange(200))
+    settings = {name: value for name, value in HOPS.items() if name != "device"}
     channels = ("X", "SX", "S2X", "BX", "B2X")  # eight dimensions each
-    model = lg.LocalGCL(**{name: value for name, value in HOPS.items() if name != "device"}, channels=channels, device="cpu")
+    model = lg.LocalGCL(**settings, channels=channels, device="cpu")
     z = model.fit(known).transform(GRAPH)
     assert z.shape == (300, 40)
     # A node keeps its row of channel X, whatever its neighbours are.

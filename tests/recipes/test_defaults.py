@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from localgcl.config import LocalGCLWarning
 from localgcl.datasets import digits, sbm
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.recipes.defaults import likeness
+from localgcl.training import fit
 
 ALIKE, MIXED = sbm(1000, homophily=0.8, seed=0), sbm(1000, homophily=0.2, seed=0)
 
@@ -44,7 +46,7 @@ def test_likeness_of_graphs_that_have_none_is_even() -> None:
 def test_nodes_unlike_their_neighbours_get_more_channels_of_their_own() -> None:
     alike, mixed = (choose_settings("local-gcl", graph) for graph in (ALIKE, MIXED))
     assert alike.config.encoder.channels.count("X") == 2
-    assert mixed.config.encoder.channels.count("X") == 8
+    assert mixed.config.encoder.channels.count("X") == 12
     assert alike.config.encoder.encoder == mixed.config.encoder.encoder == "hops"
     assert "neighbours are alike (likeness 0." in alike.explain()
     assert "most channels read a node alone" in mixed.explain()
@@ -94,6 +96,26 @@ def test_random_init_is_the_untrained_encoder_of_local_gcl() -> None:
     ours, untrained = (choose_settings(method, MIXED).config for method in ("local-gcl", "random-init"))
     assert untrained.encoder == ours.encoder
     assert untrained.preparation == ours.preparation
+
+
+def test_baselines_train_as_long_as_their_loss_needs() -> None:
+    dgi, bgrl, grace = (choose_settings(method, ALIKE).config.training for method in ("dgi", "bgrl", "grace"))
+    assert (dgi.steps, dgi.patience, dgi.keep) == (2000, 300, "best")
+    assert (bgrl.steps, bgrl.warmup) == (1000, 100)
+    assert grace.steps == 200
+    short = choose_settings("bgrl", ALIKE, given={"steps": 50}).config.training
+    assert (short.steps, short.warmup) == (50, 5)
+
+
+def test_dgi_does_not_keep_its_first_weights_on_a_block_model() -> None:
+    """With patience 20, as published, it stops after 21 steps: batch normalisation makes its loss rise first."""
+    graph = sbm(600, homophily=0.8, seed=0)
+    given = {"steps": 100, "log_every": 1, "device": "cpu"}
+    with pytest.warns(LocalGCLWarning, match="the weights that are kept are the initial ones"):
+        published = fit(graph, choose_settings("dgi", graph, given=given | {"patience": 20}).config).history
+    chosen = fit(graph, choose_settings("dgi", graph, given=given).config).history
+    assert (len(published), len(chosen)) == (21, 100)
+    assert published[-1]["loss"] > published[0]["loss"] > chosen[-1]["loss"]
 
 
 @pytest.mark.parametrize("method", ["grace", "dgi", "bgrl"])

@@ -9,7 +9,7 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.methods import configure, find_method
-from localgcl.recipes import defaults_for, read_recipe, recipe
+from localgcl.recipes import defaults_for, length_for, read_recipe, recipe
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -44,7 +44,7 @@ def choose_settings(
     """The settings for `method` on `graph`; labels are not used.
 
     `given` settings come first, then the recipe, then the method's own defaults. Without a recipe, the graph's statistics
-    choose the settings for which the method has no default of its own.
+    choose the settings for which the method has no default of its own, and baselines train as long as their loss needs.
 
     Args:
         method: One of `METHODS`.
@@ -60,7 +60,7 @@ def choose_settings(
     else:
         own = find_method(method).defaults
         chosen = {name: pair for name, pair in defaults_for(graph, method, given).items() if name not in own}
-        values = {name: value for name, (value, _) in chosen.items()}
+        values = {name: value for name, (value, _) in chosen.items()} | length_for(method, given)
         reasons = {"defaults": "chosen from the graph's statistics", **{name: why for name, (_, why) in chosen.items() if why}}
     told = {name: why for name, why in reasons.items() if name not in given}
     return Chosen(configure(method, {**values, **given}), values, told)

@@ -7,6 +7,7 @@ from typing import Any
 
 from localgcl.config import read_toml
 from localgcl.recipes.defaults import defaults_for as defaults_for
+from localgcl.recipes.defaults import length_for as length_for
 
 Settings = dict[str, Any]
 

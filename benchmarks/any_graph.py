@@ -1,0 +1,138 @@
+"""Defaults on graphs that nobody tuned for: `python -m benchmarks.any_graph --out FILE.csv`, then `--page docs/any-graph.md`.
+
+Every method trains with its defaults for a graph without a recipe, without labels. Seeds 0, 1 and 2 decide weights and random
+splits: a linear probe on 10% of the labels, another 10% to choose its weight decay, the rest for testing. Results are looked at
+once: a cell that is in the file is not run again.
+"""
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
+from localgcl import compare
+from localgcl.experiments.compare.cells import FIELDS, Row
+from localgcl.experiments.compare.summary import Line, lines
+from localgcl.system.store import RowFile
+
+RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
+TEN = (*RIVALS, "dgi", "gmi", "mvgrl", "gca", "afgrl", "af-gcl")
+BASELINES = ("raw-features", "random-init")
+COLUMNS = ("asked", *FIELDS)
+"""asked: the dimension that all methods were told to have; 0 for each method's own default."""
+
+
+def run(name: str, dim: int, out: Path, commit: str, **options: Any) -> None:
+    """Compares the methods on one graph and adds their rows to `out`."""
+    file = RowFile(out, COLUMNS)
+    done = {(row["asked"], row["graph"]) for row in file.rows()}
+    if (str(dim), name) in done:
+        return
+    graph = GRAPHS[name]()
+    found = compare(
+        graph,
+        TEN if name in WITHOUT_RECIPE else RIVALS,
+        dim=dim or None,
+        recipe=False,
+        train_share=0.1,
+        seeds=3,
+        out=out.with_suffix("") / f"{name}-{dim}",
+        say=print,
+        **options,
+    )
+    print(found, flush=True)
+    for row in found.rows:
+        file.append({**row, "asked": dim, "graph": name, "commit": row["commit"] or commit})
+
+
+def page(rows: list[Row]) -> str:
+    """The page: for each graph the accuracy of Local-GCL, and what others have more or less."""
+    parts = [_TEXT]
+    for dim, title in ((0, "Each method's own dimension"), (512, "512 dimensions for all")):
+        found = {name: lines(_of(rows, name, dim), "local-gcl") for name in GRAPHS if _of(rows, name, dim)}
+        if found:
+            parts += [f"## {title}", *_tables(found), _facts(found)]
+    used = sorted({f"{row['hardware']}, {row['date'][:10]}, commit {row['commit'][:7]}" for row in rows})
+    return "\n\n".join([*parts, "Run on: " + "; ".join(used) + "."]) + "\n"
+
+
+def _of(rows: list[Row], name: str, dim: int) -> list[Row]:
+    return [row for row in rows if row["graph"] == name and row["asked"] == str(dim)]
+
+
+def _tables(found: dict[str, list[Line]]) -> list[str]:
+    kinds = (WITHOUT_RECIPE, BENCHMARKS)
+    return [_table({name: found[name] for name in kind if name in found}) for kind in kinds if set(kind) & set(found)]
+
+
+def _table(found: dict[str, list[Line]]) -> str:
+    methods = list(dict.fromkeys(["local-gcl", *(line.method for made in found.values() for line in made)]))
+    methods = [*(method for method in methods if method not in BASELINES), *(m for m in BASELINES if m in methods)]
+    by_graph = {name: {line.method: line for line in made} for name, made in found.items()}
+    rows = [f"| method | dim | {' | '.join(found)} | mean |", "|---|---:|" + "---:|" * (len(found) + 1)]
+    for method in methods:
+        scored = [by_graph[name].get(method) for name in found]
+        means = [_mean(line) for line in scored if line is not None and line.scores]
+        mean = f"{statistics.fmean(means):.1f}" if len(means) == len(found) else ""
+        dims = sorted({int(row["dim"]) for line in scored if line is not None for row in line.scored})
+        dims = dims if len(dims) < 3 else [dims[0], dims[-1]]
+        rows.append(f"| {method} | {' to '.join(map(str, dims))} | {' | '.join(_cell(line) for line in scored)} | {mean} |")
+    return "\n".join(rows)
+
+
+def _cell(line: Line | None) -> str:
+    if line is None or not line.scores:
+        return ""
+    sign = "" if line.gap is None else " ▲" if line.gap.low > 0 else " ▽" if line.gap.high < 0 else ""
+    return f"{_mean(line):.1f}{sign}"
+
+
+def _mean(line: Line) -> float:
+    return statistics.fmean(line.scores.values())
+
+
+def _facts(found: dict[str, list[Line]]) -> str:
+    better, below = [], []
+    for name, made in found.items():
+        ours = next(line for line in made if line.method == "local-gcl")
+        for line in made:
+            if line.gap is not None and line.gap.low > 0 and line.method not in BASELINES:
+                better.append(f"{line.method} on {name}")
+            if line.method == "raw-features" and _mean(line) > _mean(ours):
+                below.append(name)
+    return (
+        f"Clearly better than Local-GCL: {', '.join(better) or 'no method on any graph'}. "
+        f"Raw features are ahead on: {', '.join(below) or 'no graph'}."
+    )
+
+
+_TEXT = """# Any graph, no labels
+
+What a user gets who sets nothing. Every method trains with its defaults for graphs without a recipe; the defaults of the
+baselines were chosen by the convergence of their own loss (`python -m benchmarks.convergence`), those of Local-GCL on
+validation nodes with other seeds and splits (`python -m benchmarks.defaults`). Mean accuracy in % over three seeds of a linear
+probe that trains on 10% of the labels. ▲ marks a method that is better than Local-GCL by more than the 95% interval of the differences
+paired by seed, ▽ one that is worse by more. `python -m benchmarks.any_graph` makes this page; each graph was looked at once."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/any-graph.csv"))
+    parser.add_argument("--graphs", nargs="+", default=[*WITHOUT_RECIPE, *BENCHMARKS])
+    parser.add_argument("--dims", nargs="+", type=int, default=[0, 512])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--commit", default="", help="to record, in a copy of the source without its history")
+    parser.add_argument("--page", type=Path, help="write the page from the rows in --out, and train nothing")
+    options = parser.parse_args()
+    if options.page:
+        options.page.write_text(page(RowFile(options.out, COLUMNS).rows()), encoding="utf-8")
+        return
+    for name in options.graphs:
+        for dim in options.dims:
+            run(name, dim, options.out, options.commit, device=options.device, jobs=options.jobs)
+
+
+if __name__ == "__main__":
+    main()
