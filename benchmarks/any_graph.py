@@ -14,6 +14,7 @@ from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from localgcl import compare
 from localgcl.experiments.compare.cells import FIELDS, Row
 from localgcl.experiments.compare.summary import Line, lines
+from localgcl.experiments.reproduce.store import LEDGER_FIELDS
 from localgcl.system.store import RowFile
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
@@ -44,6 +45,17 @@ def run(name: str, dim: int, out: Path, commit: str, **options: Any) -> None:
     print(found, flush=True)
     for row in found.rows:
         file.append({**row, "asked": dim, "graph": name, "commit": row["commit"] or commit})
+
+
+def enter(rows: list[Row], ledger: Path) -> int:
+    """Adds each evaluation on test nodes to the ledger, once; returns how many were new."""
+    file = RowFile(ledger, LEDGER_FIELDS)
+    known = {tuple(row[name] for name in LEDGER_FIELDS) for row in file.rows()}
+    made = [{**row, "recipe": row["key"], "protocol": "linear-10%"} for row in rows if row["outcome"] == "ok"]
+    new = [row for row in made if tuple(row[name] for name in LEDGER_FIELDS) not in known]
+    for row in new:
+        file.append({name: row[name] for name in LEDGER_FIELDS})
+    return len(new)
 
 
 def page(rows: list[Row]) -> str:
@@ -112,8 +124,9 @@ _TEXT = """# Any graph, no labels
 What a user gets who sets nothing. Every method trains with its defaults for graphs without a recipe; the defaults of the
 baselines were chosen by the convergence of their own loss (`python -m benchmarks.convergence`), those of Local-GCL on
 validation nodes with other seeds and splits (`python -m benchmarks.defaults`). Mean accuracy in % over three seeds of a linear
-probe that trains on 10% of the labels. ▲ marks a method that is better than Local-GCL by more than the 95% interval of the differences
-paired by seed, ▽ one that is worse by more. `python -m benchmarks.any_graph` makes this page; each graph was looked at once."""
+probe that trains on 10% of the labels. ▲ marks a method that is better than Local-GCL by more than the 95% interval of the
+differences paired by seed, ▽ one that is worse by more. `python -m benchmarks.any_graph` makes this page; each graph was
+looked at once."""
 
 
 def main() -> None:
@@ -124,10 +137,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--commit", default="", help="to record, in a copy of the source without its history")
-    parser.add_argument("--page", type=Path, help="write the page from the rows in --out, and train nothing")
+    parser.add_argument(
+        "--page", type=Path, help="write the page from the rows in --out and enter them into the ledger; train nothing"
+    )
     options = parser.parse_args()
     if options.page:
-        options.page.write_text(page(RowFile(options.out, COLUMNS).rows()), encoding="utf-8")
+        rows = RowFile(options.out, COLUMNS).rows()
+        options.page.write_text(page(rows), encoding="utf-8")
+        print(f"{enter(rows, Path('results/ledger.csv'))} new entries in results/ledger.csv")
         return
     for name in options.graphs:
         for dim in options.dims:
