@@ -112,10 +112,11 @@ class EncoderOptions(Checked):
     autocast: bool = option(False, "multiply matrices in bfloat16")
     channels: tuple[str, ...] = option(
         ("X", "SX", "S2X", "BX", "B2X"),
-        "what the channels of hops read: features X, averaged with a node's own (S) or without (B), once or more often",
+        "channels of hops: features X, averaged with a node's own (S) or without (B), once or more often; or a GCN (G2X)",
         metavar="C",
         later=True,
     )
+    layer_norm: bool = option(False, "normalise each row after an activation", later=True)
     fourier: int = option(
         0, "random Fourier features beside the columns of a narrow table, for hops; 0 for none", low=0, high=WIDEST, later=True
     )

@@ -18,6 +18,7 @@ from localgcl.io.convert import as_graph
 from localgcl.losses.local import Positives
 from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
+from localgcl.nn.memory import encoder_stacks
 from localgcl.ops.costs import explain
 from localgcl.recipes import read_recipe
 from localgcl.recipes import recipe as find_recipe
@@ -401,5 +402,7 @@ def _form_of_negatives(config: Config, graph: Graph) -> list[str]:
     """What negatives="auto" takes and what it costs, for methods that have the choice."""
     if getattr(config.options, "negatives", None) != "auto":
         return []
-    sizes = graph.num_nodes, config.encoder.dim, config.options.num_features
-    return [explain(*sizes, config.options.temperature, choose_device(config.training.device))]
+    batch, parts = getattr(config.options, "batch", 0), encoder_stacks(graph.num_features, config.encoder)
+    rows, widest = min(batch or graph.num_nodes, graph.num_nodes), max(stack[-1] for stack in parts)
+    device, per = choose_device(config.training.device), "step" if len(parts) == 1 else "step and channel"
+    return [explain(rows, widest, config.options.num_features, config.options.temperature, device, per=per)]

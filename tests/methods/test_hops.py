@@ -42,6 +42,9 @@ def test_the_loss_is_the_sum_over_channels() -> None:
         {"layers": 2, "batch_norm": True, "dropout": 0.2},
         {"layers": 2, "batch_norm": True, "batch": 64},
         {"pca": 10},
+        {"head": 16},
+        {"masked": 0.5},
+        {"channels": ("X", "G2X")},
     ],
     ids=str,
 )
@@ -98,3 +101,19 @@ def test_a_gcn_is_not_trained_on_batches() -> None:
 def test_a_batch_larger_than_the_graph_is_the_whole_graph() -> None:
     whole, large = (fit(GRAPH, configure("local-gcl", {**HOPS, "batch": size})).embed(GRAPH) for size in (0, 1000))
     assert torch.equal(whole, large)
+
+
+def test_a_head_is_trained_and_thrown_away() -> None:
+    plain, headed = (configure("local-gcl", HOPS | {"head": head}) for head in (0, 16))
+    before, after = fit(GRAPH, plain), fit(GRAPH, headed)
+    assert before.embed(GRAPH).shape == after.embed(GRAPH).shape == (300, 40)
+    moved = fit(GRAPH, configure("local-gcl", HOPS | {"head": 16, "steps": 0}))
+    for name in ("0.0.weight", "0.2.weight"):
+        assert not torch.equal(after.method.state_dict()[f"heads.{name}"], moved.method.state_dict()[f"heads.{name}"])
+
+
+def test_masked_positives_differ_at_each_step() -> None:
+    whole = fit(GRAPH, configure("local-gcl", HOPS | {"learning_rate": 1e-12, "steps": 3}))
+    some = fit(GRAPH, configure("local-gcl", HOPS | {"learning_rate": 1e-12, "steps": 3, "masked": 0.7}))
+    assert len({round(row["positive"], 4) for row in some.history}) == 3
+    assert len({round(row["positive"], 4) for row in whole.history}) == 1

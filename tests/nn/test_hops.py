@@ -225,3 +225,42 @@ def test_fourier_columns_of_sparse_features_are_refused() -> None:
 def test_options_of_hops_are_refused_for_other_encoders(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 8, but encoder is gcn; only hops has it"):
         build_encoder(12, options(encoder="gcn", **{name: 8}))
+
+
+def test_channel_g2x_is_a_gcn_of_two_layers() -> None:
+    settings = {"dim": 8, "hidden": 16, "activation": "prelu", "self_loops": 2.0}
+    hops = encoder(DENSE, channels=("G2X",), **settings)
+    gcn = GCN(DENSE.num_features, options(encoder="gcn", **settings | {"layers": 2}))
+    gcn.load_state_dict(hops.channels[0].state_dict())
+    (ours,), theirs = hops.parts(hops.inputs(DENSE)), gcn(gcn.inputs(DENSE))
+    torch.testing.assert_close(ours, theirs)
+    weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(1))
+    (ours * weights).sum().backward()
+    (theirs * weights).sum().backward()
+    for a, b in zip(hops.channels[0].parameters(), gcn.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_a_gcn_channel_gives_a_batch_its_rows_and_leaves_empty_ones_zero() -> None:
+    lonely = Graph.from_edges([0, 1], [1, 0], x=torch.tensor([[1.0, 2], [3, 4], [0, 0]]))
+    hops = encoder(lonely, channels=("G2X", "X"), dim=6)
+    with torch.no_grad():
+        for parameter in hops.parameters():
+            parameter.add_(0.5)  # biases too
+        whole = hops(hops.inputs(lonely))
+        rows = torch.tensor([2, 0])
+        torch.testing.assert_close(hops(hops.take(hops.inputs(lonely), rows)), whole[rows])
+    assert not whole[2].any()
+    assert whole[:2].all()
+
+
+def test_a_gcn_channel_may_be_wider_than_its_input() -> None:
+    assert channel_widths(3, options(channels=("X", "G2X", "GX"), dim=30)) == [3, 10, 3]
+
+
+def test_layer_norm_comes_after_each_activation() -> None:
+    mlp = build_encoder(12, options(encoder="mlp", layers=2, layer_norm=True, activate_last=True))
+    z = mlp(mlp.inputs(DENSE))
+    # Weights of the norms start at 1 and biases at 0; the norm's epsilon of 1e-5 keeps deviations a little below 1.
+    torch.testing.assert_close(z.mean(dim=1), torch.zeros(60), rtol=0, atol=1e-5)
+    torch.testing.assert_close(z.std(dim=1, correction=0), torch.ones(60), rtol=0, atol=1e-2)

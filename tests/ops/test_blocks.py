@@ -5,7 +5,7 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
-from localgcl.ops.blocks import block
+from localgcl.ops.blocks import block, without_some
 from tests.references.graphs import weighted_graph
 
 GRAPH = sbm(100, mean_degree=8, seed=0)
@@ -70,3 +70,17 @@ def test_weights_follow_their_neighbours(sampled: int) -> None:
     if not sampled:  # parallel edges summed
         part = torch.from_numpy(edges.to_scipy().toarray())
         torch.testing.assert_close(part, whole[nodes][:, rows])
+
+
+def test_a_share_of_the_neighbours_is_left_out() -> None:
+    graph = sbm(300, mean_degree=10, seed=0).symmetrized()
+    csr = graph.csr
+    some = without_some(csr, 0.4, torch.Generator().manual_seed(0))
+    edges = set(zip(csr.rows.tolist(), csr.indices.tolist(), strict=True))
+    left = list(zip(some.rows.tolist(), some.indices.tolist(), strict=True))
+    assert set(left) < edges
+    assert left == sorted(left)
+    assert torch.equal(some.indptr.diff(), torch.bincount(some.rows, minlength=300))
+    # A share of 3,000 draws has deviation .009: five of them.
+    assert len(left) / len(edges) == pytest.approx(0.6, abs=0.045)
+    assert torch.equal(without_some(csr, 0.0, torch.Generator()).indices, csr.indices)

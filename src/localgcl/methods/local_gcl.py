@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, MOST_NODES, Checked, Config, option
+from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, MOST_NODES, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
@@ -19,8 +19,9 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
+from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, encoder_memory, encoder_stacks
-from localgcl.ops.blocks import block
+from localgcl.ops.blocks import block, without_some
 from localgcl.ops.negatives import Reduce
 
 
@@ -51,6 +52,10 @@ class Options(Checked):
     sampled: int = option(
         0, "neighbours of each node of a batch, drawn at each step; 0 takes all", low=0, high=MOST_DRAWN, later=True
     )
+    head: int = option(
+        0, "width of a head between embedding and loss, thrown away after training; 0 for none", low=0, high=WIDEST, later=True
+    )
+    masked: float = option(0.0, "share of the positives that is left out, drawn at each step", low=0, high=0.99, later=True)
 
 
 class LocalGCL(Method):
@@ -71,8 +76,11 @@ class LocalGCL(Method):
         super().__init__(num_inputs, config)
         self.unweighted = "positives max, the most similar neighbours," if self.options.positives == "max" else ""
         self.mixes = self.options.hard_negatives == "progcl-mix"
-        # Mixing starts midway; fixed frequencies are drawn on the CPU and copied. Neither can be recorded.
-        self.static = not self.mixes and self.options.frequencies == "resampled" and not self.options.batch
+        # Mixing starts midway; fixed frequencies are drawn on the CPU and copied; masks change sizes. None can be recorded.
+        changing = self.mixes or self.options.batch or self.options.masked
+        self.static = not changing and self.options.frequencies == "resampled"
+        widths = [stack[-1] for stack in encoder_stacks(num_inputs, config.encoder)] if self.options.head else []
+        self.heads = nn.ModuleList(mlp_head(width, self.options.head, width, "elu") for width in widths)
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.step = 0
 
@@ -94,7 +102,8 @@ class LocalGCL(Method):
         encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder, rows)
         passing = max(encoder.moving, FLOAT * rows * max(sum(parts), 3 * max(parts)))
         inputs = encoder.inputs * (2 if taken else 1) + taken
-        return inputs + encoder.kept + passing + 8 * FLOAT * edges * len(parts)
+        heads = FLOAT * rows * sum(2 * options.head + 2 * width for width in parts) if options.head else 0
+        return inputs + encoder.kept + passing + heads + 8 * FLOAT * edges * len(parts)
 
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
@@ -121,7 +130,13 @@ class LocalGCL(Method):
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         """The sum of the terms of all parts of the encoder: one, or each channel of hops."""
-        parts = [self._terms(z, batch, generator) for z in self.encoder.parts(batch.inputs, generator)]
+        outputs = self.encoder.parts(batch.inputs, generator)
+        if self.heads:
+            outputs = tuple(head(z) for head, z in zip(self.heads, outputs, strict=True))
+        if self.options.masked:
+            neighbours = without_some(batch.neighbours or batch.graph.csr, self.options.masked, generator)
+            batch = dataclasses.replace(batch, neighbours=neighbours)
+        parts = [self._terms(z, batch, generator) for z in outputs]
         positive, negative = (torch.stack(terms).sum() for terms in ([p.positive for p in parts], [p.negative for p in parts]))
         clamped = torch.stack([part.clamped for part in parts]).max()
         return {"loss": positive + negative, "positive": positive, "negative": negative, "clamped": clamped}

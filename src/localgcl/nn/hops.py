@@ -20,6 +20,7 @@ from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
 from localgcl.nn.fourier import FourierColumns
+from localgcl.nn.gcn import GCN
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -43,17 +44,19 @@ STORED_BYTES = 2**29
 
 
 class Channel(NamedTuple):
-    """$M^k X$: M is "S", with self-loops, or "B", without; k is `power`."""
+    """$M^k X$: M is "S", with self-loops, or "B", without; k is `power`. "G" is a GCN of k layers on X."""
 
     matrix: str
     power: int
 
 
 def parse_channel(name: str) -> Channel:
-    """The channel called "X", "SX", "S2X", "B3X" and so on; ValueError for other names."""
-    found = re.fullmatch(r"(?:([SB])([2-9]?))?X", name)
+    """The channel called "X", "SX", "S2X", "B3X", "G2X" and so on; ValueError for other names."""
+    found = re.fullmatch(r"(?:([SBG])([2-9]?))?X", name)
     if found is None:
-        raise ValueError(f"channel is {name!r}; give X, SX or BX, or more steps over the graph, such as S2X or B3X")
+        raise ValueError(
+            f"channel is {name!r}; give X, SX or BX, more steps over the graph, such as S2X or B3X, or a GCN, as G2X"
+        )
     matrix, power = found.groups()
     return Channel(matrix or "", int(power or 1) if matrix else 0)
 
@@ -68,7 +71,14 @@ def channel_widths(num_inputs: int, options: EncoderOptions) -> list[int]:
         raise ValueError(f"{count} channels share dim {options.dim}; give at least one channel, and dim at least {count}")
     share, extra = divmod(options.dim, count)
     widths = [share + (place < extra) for place in range(count)]
-    return [min(width, num_inputs) for width in widths] if options.layers == 1 else widths
+    linear = [channel_layers(name, options) == 1 for name in options.channels]
+    return [min(width, num_inputs) if alone else width for width, alone in zip(widths, linear, strict=True)]
+
+
+def channel_layers(name: str, options: EncoderOptions) -> int:
+    """Number of layers of a channel: its own if it is a GCN, otherwise `layers`."""
+    channel = parse_channel(name)
+    return channel.power if channel.matrix == "G" else options.layers
 
 
 class HopLayers(Layers):
@@ -96,6 +106,21 @@ class HopLayers(Layers):
         return torch.where(hop.present[:, None], h + layer.bias, 0.0)
 
 
+class HopGCN(GCN):
+    """One channel: a GCN. Its layers run over the whole graph, so a batch saves nothing here."""
+
+    def _encode(self, inputs: Inputs, generator: torch.Generator | None) -> Tensor:
+        (hop,) = inputs.hops
+        h = super()._encode(inputs, generator)
+        h = h if hop.rows is None else h[hop.rows]
+        return torch.where(hop.present[:, None], h, 0.0)
+
+
+def _channel(name: str, num_inputs: int, options: EncoderOptions) -> HopLayers | HopGCN:
+    own = dataclasses.replace(options, layers=channel_layers(name, options))
+    return HopGCN(num_inputs, own) if parse_channel(name).matrix == "G" else HopLayers(num_inputs, own)
+
+
 class Hops(Encoder):
     """Channels side by side. O(|E| d) a pass over a whole graph, O(1) in the size of the graph for a batch of stored rows."""
 
@@ -104,12 +129,13 @@ class Hops(Encoder):
 
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__()
-        self.names = options.channels
+        self.names, self.self_loops = options.channels, options.self_loops
         self.widen = FourierColumns(num_inputs, options.fourier) if options.fourier else None
         num_inputs += options.fourier
         widths = channel_widths(num_inputs, options)
         self.channels = nn.ModuleList(
-            HopLayers(num_inputs, dataclasses.replace(options, encoder="mlp", dim=width, fourier=0, pca=0)) for width in widths
+            _channel(name, num_inputs, dataclasses.replace(options, dim=width))
+            for name, width in zip(self.names, widths, strict=True)
         )
         self.pca = min(options.pca, sum(widths))
         if self.pca:
@@ -118,8 +144,9 @@ class Hops(Encoder):
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
         """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper."""
+        loops = {"S": 1.0, "B": 0.0, "G": self.self_loops}
         matrices = {
-            kind: propagation(graph, float(kind == "S")) for kind in {parse_channel(name).matrix for name in self.names} - {""}
+            kind: propagation(graph, loops[kind]) for kind in {parse_channel(name).matrix for name in self.names} - {""}
         }
         x = self._features(graph)
         first = readable(x)
@@ -128,7 +155,7 @@ class Hops(Encoder):
             kind, power = parse_channel(name)
             matrix = matrices.get(kind)
             present = _present(graph.x, matrix, power)
-            if matrix is None or not constant or not _storing_pays(matrix, x, power):
+            if matrix is None or kind == "G" or not constant or not _storing_pays(matrix, x, power):
                 hops.append(Hop(first, present, matrix, power))
             else:
                 hops.append(Hop(readable(_stored(matrix, x, power)), present))
@@ -151,8 +178,10 @@ class Hops(Encoder):
 
     def parts(self, inputs: Inputs, generator: torch.Generator | None = None) -> tuple[Float[Tensor, "n _"], ...]:
         """The outputs of each channel, not normalised."""
-        alone = (dataclasses.replace(inputs, hops=(hop,)) for hop in inputs.hops)
-        return tuple(channel(one, generator) for channel, one in zip(self.channels, alone, strict=True))
+        return tuple(
+            channel(Inputs(hop.first, hop.matrix, hops=(hop,)), generator)
+            for channel, hop in zip(self.channels, inputs.hops, strict=True)
+        )
 
     def forward(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
         """The channels' unit rows side by side and, after training, their first principal components if `pca` asks for it."""
@@ -163,8 +192,8 @@ class Hops(Encoder):
     def refresh_statistics(self, inputs: Inputs) -> None:
         """Recomputes batch-norm statistics and principal components."""
         for channel, hop in zip(self.channels, inputs.hops, strict=True):
-            assert isinstance(channel, HopLayers)
-            channel.refresh_statistics(dataclasses.replace(inputs, hops=(hop,)))
+            assert isinstance(channel, HopLayers | HopGCN)
+            channel.refresh_statistics(Inputs(hop.first, hop.matrix, hops=(hop,)))
         if self.pca:
             self.eval()
             parts = [nn.functional.normalize(part, dim=1) for part in self.parts(inputs)]

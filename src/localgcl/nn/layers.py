@@ -116,6 +116,7 @@ class Layers(nn.Module, abc.ABC):
         self.autocast, self.dropout = options.autocast, options.dropout
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in activated) if options.batch_norm else None
         self.activations = nn.ModuleList(_ACTIVATIONS[options.activation]() for _ in activated)
+        self.row_norms = nn.ModuleList(nn.LayerNorm(width) for width in activated) if options.layer_norm else None
 
     def start_glorot(self) -> None:
         """Draws weights by Glorot's uniform rule and sets biases to zero, as in the original GCN."""
@@ -143,6 +144,7 @@ class Layers(nn.Module, abc.ABC):
                 h = h if self.norms is None else self.norms[depth](h)
                 activation = self.activations[depth]
                 h = activation(h, generator) if isinstance(activation, RReLU) else activation(h)
+                h = h if self.row_norms is None else self.row_norms[depth](h)
         return h
 
     @abc.abstractmethod

@@ -7,7 +7,7 @@ whole runs with these numbers.
 from typing import NamedTuple
 
 from localgcl.config import Activation, EncoderOptions
-from localgcl.nn.hops import STORED_BYTES, channel_widths, parse_channel
+from localgcl.nn.hops import STORED_BYTES, channel_layers, channel_widths, parse_channel
 
 FLOAT, INDEX = 4, 8
 
@@ -62,8 +62,10 @@ def encoder_memory(
 def encoder_stacks(num_features: int, options: EncoderOptions) -> list[list[int]]:
     """Widths of the layers, the input's first: one list, or one for each channel of hops."""
     num_features += options.fourier
-    outputs = channel_widths(num_features, options) if options.encoder == "hops" else [options.dim]
-    return [[num_features, *[options.hidden or width] * (options.layers - 1), width] for width in outputs]
+    if options.encoder != "hops":
+        return [[num_features, *[options.hidden or options.dim] * (options.layers - 1), options.dim]]
+    widths = zip(options.channels, channel_widths(num_features, options), strict=True)
+    return [[num_features, *[options.hidden or width] * (channel_layers(name, options) - 1), width] for name, width in widths]
 
 
 def sparse_matrix(num_edges: int, num_nodes: int) -> int:
@@ -84,7 +86,7 @@ def _inputs(num_nodes: int, num_edges: int, num_features: int, options: EncoderO
         return matrix + (features if options.dropout == 0 else 0)  # with dropout nothing is averaged beforehand
     if options.encoder == "hops":
         averaged = [name for name in map(parse_channel, options.channels) if name.power]
-        stored = len(averaged) * features if _are_stored(num_nodes, num_features) else 0
+        stored = sum(name.matrix != "G" for name in averaged) * features if _are_stored(num_nodes, num_features) else 0
         stored += features if options.fourier else 0  # X is widened by a copy
         return len({name.matrix for name in averaged}) * matrix + stored
     return 0

@@ -55,3 +55,14 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
     torch.cumsum(degree, 0, out=indptr[1:])
     read = torch.cat([nodes, others])
     return Block(read, CSR(indptr, columns[order], read.numel(), rows=own, weights=weights))
+
+
+def without_some(csr: CSR, share: float, generator: torch.Generator) -> CSR:
+    """The neighbourhoods without a random share of their entries. O(|E|)."""
+    keep = torch.rand(csr.indices.numel(), generator=generator, device=generator.device).to(csr.indices.device) >= share
+    rows = csr.rows[keep]
+    degree = torch.bincount(rows, minlength=csr.num_rows)
+    indptr = torch.zeros(csr.num_rows + 1, dtype=torch.int64, device=rows.device)
+    torch.cumsum(degree, 0, out=indptr[1:])
+    weights = None if csr.weights is None else csr.weights[keep]
+    return CSR(indptr, csr.indices[keep], csr.num_columns, rows=rows, weights=weights)

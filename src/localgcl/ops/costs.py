@@ -131,7 +131,9 @@ def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
     return 8 * num_nodes * dim <= 4 * 4 * num_features * (12 * math.sqrt(size) + 40)
 
 
-def explain(num_nodes: int, dim: int, num_features: int, temperature: float, device: torch.device | str = "cpu") -> str:
+def explain(
+    num_nodes: int, dim: int, num_features: int, temperature: float, device: torch.device | str = "cpu", *, per: str = "step"
+) -> str:
     """One line: what "auto" chooses, and the predicted cost of each form measured on this kind of device."""
     choice = choose_negatives(num_nodes, dim, num_features, temperature, device=device)
     others = [form for form in FORMS if form != choice and form in coefficients().get(torch.device(device).type, {})]
@@ -141,7 +143,7 @@ def explain(num_nodes: int, dim: int, num_features: int, temperature: float, dev
         return f"negatives: {choice} (by work count: no costs are measured on {torch.device(device).type})"
     memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
     rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
-    predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a step"
+    predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a {per}"
     return f"negatives: {choice} ({'; '.join([predicted, ', '.join(rest)])})"
 
 
