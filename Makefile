@@ -8,6 +8,9 @@ INSTALLED := .venv/.installed
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
+# Tests start dozens of interpreters: bytecode is kept, so that each does not compile the package again.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: check
 	$(BIN)/python -m pytest -n auto --dist worksteal
 

@@ -1,5 +1,6 @@
 """Shared fixtures. Shapes in signatures are checked while tests run: the hook below must come before any localgcl import."""
 
+import gc
 import os
 import pkgutil
 import shutil
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 from jaxtyping import install_import_hook
+
+from tests import signatures
 
 ROOT = Path(__file__).parent.parent
 UNPACK = ROOT.parent / "shared" / "data" / "unpack"
@@ -22,17 +25,23 @@ def _modules(package: str, without: str) -> list[str]:
 # Not the fused kernels: they are compiled from their source, which a checking wrapper hides.
 install_import_hook(
     [*_modules("localgcl", without="ops"), *_modules("localgcl.ops", without="gpu")],
-    # is_pep484_tower: an int is accepted where a float is declared, as type checkers do.
-    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+    f"{signatures.__name__}.check",
 )
 
 if not torch.cuda.is_available():
     # Without a GPU the fused kernels are tested in Triton's interpreter, which has to be asked for before they are imported.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores: threads of one that wait for threads of another cost more than they bring.
-    torch.set_num_threads(1)
+# Test workers, and the processes that tests start, share the cores: threads of one that wait for threads of another cost more
+# than they bring. Libraries read these variables when they are loaded, so the main process sets them for its workers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    """Exempts what collecting has made from garbage collection: code under test calls gc.collect(), .2 s each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

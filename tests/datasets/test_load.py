@@ -65,7 +65,11 @@ def pyg(name: str, root: Path) -> Any:
     return loaders[name]()[0]
 
 
-@pytest.mark.parametrize("name", FEATURED)
+# The large ones of a format that a smaller one has too: PyG takes seconds for them, and a gigabyte for Physics.
+SLOW = ("physics", "squirrel")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FEATURED])
 def test_equals_what_pyg_loads(name: str, loaded: Callable[[str], Graph], graphs_root: Path, tmp_path: Path) -> None:
     graph, theirs = loaded(name), pyg(name, linked(graphs_root, tmp_path, name))
 

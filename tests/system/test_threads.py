@@ -84,6 +84,7 @@ class Watch(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name == "torch":
             print("torch finds", os.environ.get("GOMP_SPINCOUNT"))
+            sys.exit()
 sys.meta_path.insert(0, Watch())
 def run():
     sys.argv = ["localgcl", "methods"]

@@ -83,7 +83,15 @@ def test_at_least_one_job() -> None:
         Workers(0)
 
 
-# A parent of its own, whose two workers write their process ids and then take their time.
+# A parent of its own, whose two workers write their process ids and then take their time. Importing torch would take most of
+# it, and a worker wants only the number of threads.
+TORCH = """
+def get_num_threads():
+    return 2
+
+def set_num_threads(number):
+    assert number == 1
+"""
 PARENT = """
 import os, sys, time
 from concurrent.futures import wait
@@ -122,6 +130,7 @@ def family(tmp_path: Path, ending: float) -> Iterator[Family]:
     """The parent, in a process group of its own as in a terminal, and its workers."""
     script, pids = tmp_path / "parent.py", tmp_path / "pids"
     script.write_text(PARENT)
+    script.with_name("torch.py").write_text(TORCH)  # a script's folder comes first on the path, also on its workers'
     pids.mkdir()
     command = [sys.executable, str(script), str(pids)]
     parent = subprocess.Popen(command, env=os.environ | {"ENDING": str(ending)}, start_new_session=True)

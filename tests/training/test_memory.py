@@ -111,11 +111,11 @@ def test_hops_that_are_not_stored_take_less_beforehand() -> None:
 MEASURED = """
 import json
 from pathlib import Path
-import torch
 from localgcl.datasets import sbm
 from localgcl.methods import configure
 from localgcl.training import fit
 from localgcl.training.preflight import preflight
+import torch
 graph = sbm(20_000, mean_degree=4, features=32, splits=0)
 # The peak of drawing the graph is over: what follows is counted.
 Path("/proc/self/clear_refs").write_text("5")

@@ -1,5 +1,4 @@
 import dataclasses
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ from localgcl.methods.settings import choose_settings, untrained
 from localgcl.recipes import recipes
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.store import RowFile
-from localgcl.system.workers import Workers
 from localgcl.training import Interrupted, fit
 from tests.experiments.compare.problems import BASELINES, graph, lasting, quick
+from tests.experiments.copying import Copying
 
 
 class Counted:
@@ -220,16 +219,6 @@ def test_nothing_is_written_unless_asked_for(tmp_path: Path, monkeypatch: pytest
         "compare-table.tex",
         "compare-table.csv",
     }
-
-
-class Copying(Workers):
-    """Workers in this process, which get a copy of the problem as other processes do."""
-
-    def __enter__(self) -> "Copying":
-        self.jobs = 1
-        self._initial = pickle.loads(pickle.dumps(self._initial))
-        super().__enter__()
-        return self
 
 
 def test_workers_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

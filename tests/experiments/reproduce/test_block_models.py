@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from localgcl.datasets import sbm
-from localgcl.experiments.reproduce.block_models import CLAIMS, TRAINING, energy, linked, measure, plot, spectrum, table
+from localgcl.experiments.reproduce.block_models import CLAIMS, PROBE, TRAINING, energy, linked, measure, plot, spectrum, table
 from localgcl.graph import Graph
 
 
@@ -86,9 +86,11 @@ def test_energy_is_the_rayleigh_quotient() -> None:
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     quick = {method: {**options, "steps": 5} if options else {} for method, options in TRAINING.items()}
-    quick["local-gcl"] = TRAINING["local-gcl"]
+    quick["local-gcl"]["steps"] = 20
     quick["bgrl"]["warmup"] = 1
-    return measure(seeds=(0,), nodes=240, homophilies=(0.2, 0.9), training=quick)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROBE, "steps", 60)
+        return measure(seeds=(0,), nodes=240, homophilies=(0.2, 0.9), training=quick)
 
 
 def test_a_row_for_each_claim_setting_method_and_seed(rows: list[dict[str, Any]]) -> None:

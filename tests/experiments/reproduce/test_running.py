@@ -11,6 +11,8 @@ from localgcl.experiments.reproduce.cells import Cell
 from localgcl.experiments.reproduce.running import run_all
 from localgcl.experiments.reproduce.store import LEDGER_FIELDS, ResultRow, Store
 from localgcl.methods import configure
+from localgcl.system.workers import Workers
+from tests.experiments.copying import Copying
 from tests.experiments.reproduce.problems import TINY, cell, evaluations, out_of_memory, row
 
 Run = Callable[..., dict[str, Any]]
@@ -162,7 +164,11 @@ def test_recipes_are_checked_before_anything_runs(tmp_path: Path, monkeypatch: p
     assert ran == [cell(0)]
 
 
-def test_processes_give_the_same_rows_and_outlive_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [Copying, pytest.param(Workers, marks=pytest.mark.slow)])
+def test_processes_give_the_same_rows_and_outlive_a_failure(
+    workers: type[Workers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "Workers", workers)
     # Spawned processes know nothing of what is patched here: a real graph that needs no files.
     tiny = configure("local-gcl", TINY)
     wanted = [Cell(tiny, graph, seed, protocol="knn") for graph, seed in (("digits", 0), ("digitz", 0), ("digits", 1))]

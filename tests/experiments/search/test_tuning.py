@@ -16,6 +16,8 @@ from localgcl.datasets.source import Source
 from localgcl.experiments.search import log, trial, tune
 from localgcl.experiments.search.samplers import SAMPLERS
 from localgcl.recipes import recipes
+from localgcl.system.workers import Workers
+from tests.experiments.copying import Copying
 from tests.experiments.search.problems import FIXED, SMALL, graph, lasting, search
 
 FIRST = {"layers": 2, "learning_rate": 5e-4, "temperature": 0.5, "include_self": False}  # the defaults
@@ -165,18 +167,25 @@ def test_a_search_starts_from_the_recipe_of_a_data_set_or_file(tmp_path: Path) -
     first = json.loads(search(tmp_path / "a", cora, start="recipe", trials=1).rows[0]["settings"])
     assert first == {**FIRST, **recipes("local-gcl")["cora"], **FIXED}
     (tmp_path / "mine.toml").write_text("[sbm]\ntemperature = 0.8\nhidden = 6\ndim = 7\n")
-    rows = search(tmp_path / "b", start=tmp_path / "mine.toml", sampler="grid", trials=50).rows
-    assert json.loads(rows[0]["settings"]) == {**FIXED, **FIRST, "temperature": 0.8, "hidden": 6}
+    space = {"layers": (1, 2), "temperature": (0.5, 1.0)}
+    rows = search(tmp_path / "b", start=tmp_path / "mine.toml", space=space, sampler="grid", trials=50, seeds=1).rows
+    assert json.loads(rows[0]["settings"]) == {**FIXED, "layers": 2, "temperature": 0.8, "hidden": 6}
     assert {json.loads(row["settings"])["temperature"] for row in rows} == {0.5, 0.8, 1.0}  # it joins
     assert {json.loads(row["settings"])["hidden"] for row in rows} == {6}
 
 
-def test_a_users_file_does_not_get_the_recipe_of_a_data_set_of_its_name(tmp_path: Path) -> None:
+def ring_files(folder: Path) -> dict[str, str]:
+    """A labelled ring of 60 nodes in three files."""
     lines = [f"{i},{(i + 1) % 60}\n{i},{(i + 2) % 60}" for i in range(60)]
-    (tmp_path / "cora.csv").write_text("source,target\n" + "\n".join(lines) + "\n")
-    (tmp_path / "labels.csv").write_text("id,label\n" + "\n".join(f"{i},{i // 30}" for i in range(60)) + "\n")
-    (tmp_path / "x.csv").write_text("id,a\n" + "\n".join(f"{i},{i}" for i in range(60)) + "\n")
-    source = Source(None, *(str(tmp_path / name) for name in ("cora.csv", "x.csv", "labels.csv")))
+    (folder / "cora.csv").write_text("source,target\n" + "\n".join(lines) + "\n")
+    (folder / "labels.csv").write_text("id,label\n" + "\n".join(f"{i},{i // 30}" for i in range(60)) + "\n")
+    (folder / "x.csv").write_text("id,a\n" + "\n".join(f"{i},{i}" for i in range(60)) + "\n")
+    names = {"edges": "cora.csv", "features": "x.csv", "labels": "labels.csv"}
+    return {option: str(folder / name) for option, name in names.items()}
+
+
+def test_a_users_file_does_not_get_the_recipe_of_a_data_set_of_its_name(tmp_path: Path) -> None:
+    source = Source(None, *ring_files(tmp_path).values())
     found = tune(source, out=tmp_path / "out", trials=1, **{**SMALL, "start": "recipe"}, fixed={"dim": 4, "steps": 1})
     assert found.rows[0]["dataset"] == "cora"
     assert "weight_decay" not in json.loads(found.rows[0]["settings"])
@@ -201,7 +210,9 @@ def test_slips_cost_nothing(wrong: dict[str, Any], message: str, tmp_path: Path)
     assert not (tmp_path / "out").exists()
 
 
-def test_workers_do_the_same_trials(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [Copying, pytest.param(Workers, marks=pytest.mark.slow)])
+def test_workers_do_the_same_trials(workers: type[Workers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localgcl.experiments.search.loop.Workers", workers)
     alone = search(tmp_path / "one", trials=5)
     both = search(tmp_path / "two", trials=5, jobs=2)
 
@@ -213,16 +224,20 @@ def test_workers_do_the_same_trials(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_a_log_of_whole_rows(tmp_path: Path) -> None:
     file = tmp_path / "out" / "trials.csv"
-    options = ["--jobs", "2", "--seeds", "1", "--protocol", "knn", "--dim", "16", "--steps", "200", "--negatives", "exact"]
+    options = [f"--{option}={name}" for option, name in ring_files(tmp_path).items()]
+    options += ["--jobs", "2", "--seeds", "1", "--protocol", "knn", "--steps", "100"]
+    options += ["--encoder", "hops", "--dim", "16", "--negatives", "exact"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "localgcl", "tune", "digits", *options, "--out", str(file.parent)],
+        [sys.executable, "-m", "localgcl", "tune", *options, "--out", str(file.parent)],
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    while len(log.read(file)) < 2 and process.poll() is None:
-        time.sleep(0.1)
+    # The recipe is written after the row: the second trial is logged, and the next ones are far from their end.
+    recipe = file.with_name("recipe.toml")
+    while not (recipe.exists() and "best of 2 trials" in recipe.read_text()) and process.poll() is None:
+        time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the parent and its workers
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130

@@ -21,8 +21,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TAU = 0.5
 # Tiles of 16 to 128 rows, transforms of one and of two factors, sizes that fill none of them.
 SIZES = [(1, 16, 8), (41, 48, 50), (41, 100, 300), (9, 640, 50), (20, 256, 600), (5, 1024, 1500)]
-if DEVICE == "cuda":  # too slow for the interpreter
-    SIZES += [(8193, 640, 3000), (8193, 100, 50), (1000, 4096, 5000)]
+LARGE = [(8193, 640, 3000), (8193, 100, 50), (1000, 4096, 5000)] if DEVICE == "cuda" else []  # too slow for the interpreter
+CASES = [(name, size) for size in [*SIZES, *LARGE] for name in ("sorf", "orf", "rff")]
+if DEVICE == "cpu":  # orf and rff are one kernel, whose time is that of the frequencies' size
+    CASES.remove(("orf", SIZES[-1]))
 # Products in single precision, or rounded to 11 bits as TF32 does; the promise for each, in relative norm.
 PRECISIONS = {"highest": 1e-5, "high": 2e-3}
 
@@ -68,8 +70,7 @@ def _value_and_gradient(function: Callable[[Tensor], Tensor], z: Tensor, scale: 
     return value, grad
 
 
-@pytest.mark.parametrize("name", ["sorf", "orf", "rff"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("name", "size"), CASES)
 def test_kernelised(name: str, size: tuple[int, int, int], tolerance: float) -> None:
     n, d, num_features = size
     z, alive = _problem(n, d)
@@ -92,9 +93,10 @@ def test_kernelised(name: str, size: tuple[int, int, int], tolerance: float) -> 
     if n > 1:
         assert _relative(grad, expected_grad) <= tolerance
     assert (grad[~alive] == 0).all()
-    again, grad_again = _value_and_gradient(fused, z)
-    assert torch.equal(value, again)
-    assert torch.equal(grad, grad_again)
+    if DEVICE == "cuda" or n > 5:  # the interpreter runs one block after another; there a few sizes suffice
+        again, grad_again = _value_and_gradient(fused, z)
+        assert torch.equal(value, again)
+        assert torch.equal(grad, grad_again)
 
 
 @pytest.mark.parametrize("name", ["sorf", "rff"])
