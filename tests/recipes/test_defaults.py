@@ -78,8 +78,15 @@ def test_hops_asked_for_by_name_get_the_same_defaults() -> None:
 
 
 def test_a_small_dim_has_fewer_channels_and_none_twice() -> None:
-    for graph in (ALIKE, MIXED):
-        assert choose_settings("local-gcl", graph, given={"dim": 2}).config.encoder.channels == ("X", "SX")
+    def channels(graph: Graph, dim: int) -> tuple[str, ...]:
+        return choose_settings("local-gcl", graph, given={"dim": dim}).config.encoder.channels
+
+    assert channels(ALIKE, 2) == ("SX",)
+    assert channels(ALIKE, 10) == ("SX", "X")
+    assert channels(MIXED, 10) == ("X", "SX")
+    assert channels(MIXED, 30) == ("X", "SX", "S2X", "BX", "B2X")
+    assert len(channels(ALIKE, 24)) == 6
+    assert len(channels(MIXED, 64)) == 16
 
 
 def test_few_columns_get_fourier_features_where_neighbours_are_alike() -> None:

@@ -172,7 +172,7 @@ def test_fit_refuses_before_it_prepares(graph: Graph, monkeypatch: pytest.Monkey
     def prepare(*_: object) -> None:
         raise AssertionError("the graph was prepared")
 
-    monkeypatch.setattr(FIT, "prepare", prepare)
+    monkeypatch.setattr(FIT, "prepared_for", prepare)
     config, folder = configure("local-gcl", {"dim": 30_000, "device": "cpu"}), tmp_path / "run"
     with pytest.raises(OutOfMemory, match="take dim"):
         fit(graph, config, folder=folder)

@@ -34,6 +34,7 @@ class CSR:
         rows: The row of each entry, if already known.
         transposed: The result of `transposed`, if already known.
         weights: Weight of each entry, above 0; None stands for 1 everywhere.
+        simple: Known to be square and symmetric, without loops: what would take a sort to find out.
     """
 
     def __init__(
@@ -45,10 +46,13 @@ class CSR:
         rows: Int[Tensor, " m"] | None = None,
         transposed: Transposed | None = None,
         weights: Float[Tensor, " m"] | None = None,
+        simple: bool = False,
     ) -> None:
         self.indptr, self.indices, self.weights = indptr, indices, weights
         self.num_columns = self.num_rows if num_columns is None else num_columns
         self._rows, self._transposed = rows, transposed
+        if simple:
+            self.has_loops, self.is_symmetric = False, True
 
     @property
     def num_rows(self) -> int:
@@ -153,6 +157,13 @@ class CSR:
         """The same entries with other weights."""
         parts = self.indptr, self.indices, self.num_columns
         return CSR(*parts, rows=self.rows, transposed=self.transposed, weights=weights)
+
+    def to(self, device: torch.device | str) -> "CSR":
+        """The same rows on another device."""
+        if self.device == torch.device(device):
+            return self
+        weights = None if self.weights is None else self.weights.to(device)
+        return CSR(self.indptr.to(device), self.indices.to(device), self.num_columns, weights=weights)
 
     def to_scipy(self) -> sp.csr_array:
         """The matrix of weights, or of ones."""

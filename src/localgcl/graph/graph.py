@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Graph:
             other graphs; None for features without names.
         weights: Weight of each stored edge, above 0; None where all are 1. Edges of weight 1 and edges without weights are the
             same graph.
+        folder: The graph folder whose mapped arrays these are; None for a graph in memory.
         trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
@@ -73,6 +75,7 @@ class Graph:
     structure: CSR | None = None
     feature_names: tuple[str, ...] | None = None
     weights: Float[Tensor, " m"] | None = None
+    folder: Path | None = None
     trusted: dataclasses.InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
@@ -221,7 +224,8 @@ class Graph:
         if weights is not None:
             source, target, weights = weighted_edges(source, target, weights, self.node_ids)
         csr = sort_edges(source, target, self.num_nodes, weights)
-        return dataclasses.replace(self, indptr=csr.indptr, indices=csr.indices, structure=csr, weights=csr.weights)
+        parts: dict[str, Any] = {"indptr": csr.indptr, "indices": csr.indices, "structure": csr, "weights": csr.weights}
+        return dataclasses.replace(self, **parts, folder=None)
 
     def with_reversed(self) -> "Graph":
         """Adds the reverse of every edge, of the same weight, whether there is one or not: A + A^T."""
@@ -262,11 +266,12 @@ class Graph:
 
     def derived(self, **parts: Any) -> "Graph":
         """This graph with some parts other than edges replaced. Nothing is checked: the new parts are known to be right."""
-        return dataclasses.replace(self, **parts, structure=self.csr, trusted=True)
+        folder = None if "x" in parts else self.folder
+        return dataclasses.replace(self, **{"folder": folder, **parts}, structure=self.csr, trusted=True)
 
     def _with_structure(self, csr: CSR) -> "Graph":
         parts: dict[str, Any] = {"indptr": csr.indptr, "indices": csr.indices, "structure": csr, "weights": csr.weights}
-        return dataclasses.replace(self, **parts, trusted=True)
+        return dataclasses.replace(self, **parts, folder=None, trusted=True)
 
     def _merged(self, csr: CSR) -> "Graph":
         """The same nodes with merged edges, whose weights may have become too large, or all 1."""

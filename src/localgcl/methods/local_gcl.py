@@ -121,12 +121,13 @@ class LocalGCL(Method):
     def _blocks(self, whole: Batch, first: int) -> Iterator[Batch]:
         """Random nodes with their neighbours. Draws depend on the seed and the step alone."""
         neighbours, n = whole.graph.neighbourhoods, whole.graph.num_nodes
+        device = next(self.parameters()).device
         for step in itertools.count(first):
             (state,) = np.random.SeedSequence((self.config.training.seed, step)).generate_state(1, np.uint64)
             generator = torch.Generator().manual_seed(int(state >> np.uint64(1)))
             nodes = torch.randperm(n, generator=generator)[: self.options.batch].sort().values.to(whole.graph.device)
             rows, edges = block(neighbours, nodes, self.options.sampled, generator)
-            yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, rows), neighbours=edges)
+            yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, rows), neighbours=edges.to(device))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         """The sum of the terms of all parts of the encoder: one, or each channel of hops."""

@@ -19,8 +19,10 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
+from localgcl.graph.mapped import MappedGraph
 from localgcl.nn.fourier import FourierColumns
 from localgcl.nn.gcn import GCN
+from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -143,7 +145,13 @@ class Hops(Encoder):
             self.register_buffer("components", torch.zeros(sum(widths), self.pca))
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
-        """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper."""
+        """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper.
+
+        Those of a mapped graph are stored in files.
+        """
+        if isinstance(graph, MappedGraph):
+            mapped = tuple(Hop(*channel_rows(graph, *parse_channel(name), self.widen)) for name in self.names)
+            return Inputs(mapped[0].first, hops=mapped)
         loops = {"S": 1.0, "B": 0.0, "G": self.self_loops}
         matrices = {
             kind: propagation(graph, loops[kind]) for kind in {parse_channel(name).matrix for name in self.names} - {""}
@@ -173,8 +181,9 @@ class Hops(Encoder):
         return widened
 
     def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:
-        """The hops of some nodes."""
-        return dataclasses.replace(inputs, hops=tuple(hop.take(rows) for hop in inputs.hops))
+        """The hops of some nodes, on the device of the weights."""
+        device = next(self.parameters()).device
+        return dataclasses.replace(inputs, hops=tuple(hop.take(rows, device) for hop in inputs.hops))
 
     def parts(self, inputs: Inputs, generator: torch.Generator | None = None) -> tuple[Float[Tensor, "n _"], ...]:
         """The outputs of each channel, not normalised."""

@@ -53,13 +53,14 @@ class Hop:
     power: int = 0
     rows: Int[Tensor, " b"] | None = None
 
-    def take(self, rows: Int[Tensor, " b"]) -> "Hop":
-        """The hop of some nodes, in the order given."""
+    def take(self, rows: Int[Tensor, " b"], device: torch.device) -> "Hop":
+        """The hop of some nodes, in the order given. Rows that are mapped from a file are copied to `device`."""
+        rows = rows.to(self.present.device)
         if self.matrix is not None:
             return dataclasses.replace(self, present=self.present[rows], rows=rows)
         if isinstance(self.first, SparseMatrix):
             return Hop(SparseMatrix(select_rows(self.first.csr, rows)), self.present[rows])
-        return Hop(self.first[rows], self.present[rows])
+        return Hop(self.first[rows].to(device), self.present[rows].to(device))
 
 
 class RReLU(nn.Module):

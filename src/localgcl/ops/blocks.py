@@ -42,7 +42,7 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
         place = place[order][torch.arange(total, device=device) - begin[own] < sampled]
         degree = degree.clamp(max=sampled)
         own = torch.arange(nodes.numel(), device=device).repeat_interleave(degree, output_size=place.numel())
-    targets = csr.indices[place]
+    targets = csr.indices[place].long()  # a graph folder has smaller numbers
     position = torch.full((csr.num_columns,), -1, device=device)
     position[nodes] = torch.arange(nodes.numel(), device=device)
     others = targets[position[targets] < 0].unique()

@@ -23,6 +23,8 @@ Chosen = dict[str, tuple[Any, str]]
 _AVERAGED = ("SX", "S2X", "BX", "B2X")
 _SAMPLE, _COLUMNS = 4000, 128
 _NARROW, _FOURIER = 64, 256
+_ROWS, _LARGE = 50_000, 100_000
+_NARROWEST = 4
 _ALIKE = 0.55
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # How long baselines train, by their own loss (benchmarks/results/convergence.csv): no label was looked at. Patience exceeds the
@@ -77,7 +79,7 @@ def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, in
 def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
     """Linear channels over hops. How much a node is like its neighbours decides what the channels read."""
     alike = likeness(graph)
-    dim = 1024 if graph.num_nodes <= 100_000 else 256
+    dim = 1024 if graph.num_nodes <= _LARGE else 256
     fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "dim": dim, "batch": 512}
     if alike >= _ALIKE:
         own, tier, why = 2, {"learning_rate": 2e-3, "sampled": 4}, "neighbours are alike"
@@ -86,22 +88,30 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
         own, tier, why = 12, {"learning_rate": 1e-3, "sampled": 0}, "neighbours are not alike: most channels read a node alone"
     channels = ("X", *_AVERAGED, *("X",) * (own - 1))
     asked = plain(given.get("dim", dim))
-    if isinstance(asked, int) and asked > 0:  # anything else is refused later, with all other options
-        channels = channels[:asked]  # each has a dimension at least, and repetitions come last
+    if isinstance(asked, int) and len(channels) > max(1, asked // _NARROWEST):
+        # Unit rows of one or two dimensions say little. Anything that is no dimension is refused later, with other options.
+        first = ("SX", "X") if alike >= _ALIKE else ("X", "SX")
+        channels = (*first, *_AVERAGED[1:])[: max(1, asked // _NARROWEST)]
     chosen: Chosen = {name: (value, "") for name, value in (fixed | tier).items()}
     chosen["channels"] = channels, f"{why} (likeness {alike:.2f} of 1, 0.5 by chance)"
     if alike >= _ALIKE and graph.num_features < _NARROW and graph.x.layout != torch.sparse_csr:
-        chosen["fourier"] = _FOURIER, f"{graph.num_features} columns are few: {_FOURIER} random Fourier features beside them"
+        count = _FOURIER if graph.num_nodes <= _LARGE else _NARROW - graph.num_features  # rows of large graphs take disk space
+        chosen["fourier"] = count, f"{graph.num_features} columns are few: {count} random Fourier features beside them"
     return chosen
 
 
 def _scaling(graph: Graph) -> Chosen:
     if graph.x.layout == torch.sparse_csr:
         return {"scaling": ("l2", "sparse features: rows of unit length")}
-    if _bag_of_words(graph.x):
+    if _bag_of_words(_some(graph.x)):
         return {"scaling": ("l2", "mostly zeros in one unit, like counts of words: rows of unit length")}
     # Columns of a user's table come in different units, and the largest would drown the others.
     return {"scaling": ("standard", "dense features: standardised columns")}
+
+
+def _some(x: Tensor) -> Tensor:
+    """All rows, or as many of a large table, evenly spread: it may be on disk."""
+    return x[:: max(1, len(x) // _ROWS)]
 
 
 def _bag_of_words(x: Tensor) -> bool:
@@ -129,9 +139,13 @@ def likeness(graph: Graph, seed: int = 0) -> float:
     if len(connected) < 2:
         return 0.5
     nodes = np.sort(rng.choice(connected, min(_SAMPLE, len(connected)), replace=False))
-    n, indices = graph.num_nodes, neighbours.indices.cpu().numpy()
-    adjacency = sp.csr_array((np.ones(len(indices)), indices, neighbours.indptr.cpu().numpy()), shape=(n, n))[nodes]
-    read = np.unique(np.concatenate([nodes, adjacency.indices]))
+    n, start = graph.num_nodes, neighbours.indptr.cpu()[torch.from_numpy(nodes)].numpy()
+    degree = neighbours.degree.cpu().numpy()[nodes]
+    # Only the edges of these nodes are read: the graph may be on disk.
+    places = np.arange(degree.sum()) + np.repeat(start - np.cumsum(degree) + degree, degree)
+    targets = neighbours.indices[torch.from_numpy(places).to(graph.device)].cpu().long().numpy()
+    adjacency = sp.csr_array((np.ones(len(targets)), targets, np.r_[0, np.cumsum(degree)]), shape=(len(nodes), n))
+    read = np.unique(np.concatenate([nodes, targets]))
     z = _directions(graph, read, rng)
     own = z[np.searchsorted(read, nodes)]
     # Means and sums of neighbours have the same direction.

@@ -8,7 +8,6 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.names import match_features
-from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.ops.negatives import Reduce
 from localgcl.system.devices import choose_device
@@ -19,6 +18,7 @@ from localgcl.system.threads import reproducible
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
 from localgcl.training.failed import TrainingFailed, mark_failed, require_resumable
 from localgcl.training.loop import Callback, Interrupted, train
+from localgcl.training.mapped import on_device, prepared_for, statistics_for
 from localgcl.training.model import Model
 from localgcl.training.preflight import preflight
 from localgcl.training.run import RunFolder
@@ -78,8 +78,8 @@ def fit(
         explained(f"training {config.method} with dim {config.encoder.dim}", "take a smaller dim, or fewer layers"),
         reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"),
     ):
-        statistics = column_statistics(graph, config.preparation.scaling)
-        prepared = prepare(graph, config.preparation, statistics)
+        statistics = statistics_for(graph, config)
+        prepared = prepared_for(graph, config, statistics, None if folder is None else Path(folder))
         model = Model.fresh(config, graph.num_features, statistics)
         model.feature_names = graph.feature_names if run is None else run.feature_names
         model.method.check(prepared)
@@ -90,7 +90,7 @@ def fit(
         if folder is not None and run is None:
             run = RunFolder.create(folder, config, source or {}, describe(), model.feature_names)
         model.method.to(device)
-        prepared = prepared.to(device)
+        prepared = on_device(prepared, device)
         try:
             if model.method.trained:
                 model.history = train(

@@ -55,7 +55,8 @@ def train(
     writing a checkpoint, and TrainingFailed when loss, embeddings or weights are not finite.
     """
     optimiser = make_optimiser(method, training, graph)
-    generator = torch.Generator(graph.device).manual_seed(training.seed)
+    device = next((parameter.device for parameter in method.parameters()), graph.device)  # a mapped graph is on the CPU
+    generator = torch.Generator(device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
         progress = load_checkpoint(run.path, method, optimiser, generator) or progress

@@ -4,6 +4,8 @@ import dataclasses
 import os
 import threading
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from torch import Tensor
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.checks import column_names
+from localgcl.graph.mapped import blocks
 from localgcl.graph.names import match_features
 from localgcl.graph.prepare import ColumnStatistics, prepare
 from localgcl.losses.finite import non_finite_rows
@@ -21,6 +24,7 @@ from localgcl.system.devices import choose_device
 from localgcl.system.memory import explained
 from localgcl.system.text import shown
 from localgcl.training.failed import require_resumable
+from localgcl.training.mapped import prepared_for, reads_rows
 from localgcl.training.run import RunFolder
 from localgcl.training.state import check_statistics, check_tensors, declared_state, load_state
 from localgcl.training.tensors import read_tensors, write_tensors
@@ -62,21 +66,37 @@ class Model:
         Columns are matched by name, and by position where the features of training or of `graph` have no names (see
         `match_features`).
         """
+        graph = self._matched(graph)
+        if reads_rows(graph, self.config):
+            return torch.cat(list(self.embed_blocks(graph)))
+        prepared = prepare(graph, self.config.preparation, self.statistics).to(self.device)
+        self.method.eval()
+        return _finite(self.method.embed(self.method.prepare(prepared)).cpu())
+
+    @torch.no_grad()
+    def embed_blocks(self, graph: Graph, *, cache: "Path | None" = None) -> Iterator[Float[Tensor, "b d"]]:
+        """Embeddings of the graph of a folder, a block of rows at a time, in order.
+
+        Args:
+            graph: The graph.
+            cache: Where to keep rows if the graph folder cannot be written to.
+        """
+        graph = self._matched(graph)
+        prepared = prepared_for(graph, self.config, self.statistics, cache)
+        self.method.eval()
+        whole = self.method.prepare(prepared)
+        for rows in blocks(graph.num_nodes):
+            inputs = self.method.encoder.take(whole.inputs, torch.arange(rows.start, rows.stop))
+            yield _finite(self.method.embed(dataclasses.replace(whole, inputs=inputs)).cpu())
+
+    def _matched(self, graph: Graph) -> Graph:
         graph = match_features(graph, self.feature_names)
         if graph.num_features != self.num_inputs:
             raise ValueError(
                 f"the graph has {graph.num_features} feature columns, but the model was trained on {self.num_inputs}; "
                 "give the same columns in the same order"
             )
-        prepared = prepare(graph, self.config.preparation, self.statistics).to(self.device)
-        self.method.eval()
-        z = self.method.embed(self.method.prepare(prepared)).cpu()
-        if broken := non_finite_rows(z):
-            raise ValueError(
-                f"the embeddings of {broken} of {len(z)} nodes are NaN or infinite; scale the features (for example scaling "
-                "standard) or lower the learning rate, and train again"
-            )
-        return z
+        return graph
 
     def save(self, folder: "str | os.PathLike[str] | RunFolder") -> None:
         """Writes the weights and, into a new folder, the configuration."""
@@ -131,3 +151,12 @@ class Model:
         load_state(model.method, groups["method"])
         model.step = facts["step"]
         return model
+
+
+def _finite(z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    if broken := non_finite_rows(z):
+        raise ValueError(
+            f"the embeddings of {broken} of {len(z)} nodes are NaN or infinite; scale the features (for example scaling "
+            "standard) or lower the learning rate, and train again"
+        )
+    return z

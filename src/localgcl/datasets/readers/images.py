@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
 from localgcl.datasets.readers import Reader
 from localgcl.graph import Graph
@@ -23,6 +22,8 @@ def digits() -> Graph:
         >>> digits()
         Graph('digits': 1,797 nodes, 17,454 directed edges, 64 dense features, 10 classes, 0 splits)
     """
+    from sklearn.datasets import load_digits  # a second of every start otherwise
+
     images = load_digits()
     x = (images.data / 16).astype(np.float32)
     target = _nearest(images.data, NEIGHBOURS)

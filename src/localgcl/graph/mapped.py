@@ -1,0 +1,96 @@
+"""A prepared graph whose arrays stay on disk: features are scaled as they are read, a block of rows at a time."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from localgcl.config import Preparation, Scaling
+from localgcl.graph import Graph
+from localgcl.graph.prepare import ColumnStatistics, scale
+from localgcl.graph.stored import read_header
+
+BLOCK = 2**16
+"""Rows that are read at a time."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class MappedGraph(Graph):
+    """The graph of a folder, prepared.
+
+    Args:
+        scaling: How features are scaled.
+        statistics: Column statistics of the training graph, for scaling="standard".
+        cache: Folder of the rows that are computed from this graph.
+    """
+
+    scaling: Scaling = "raw"
+    statistics: ColumnStatistics = dataclasses.field(default_factory=dict)
+    cache: Path = Path()
+
+    def features(self, rows: range) -> Float[Tensor, "b f"]:
+        """Scaled features of some rows."""
+        return scale(self.x[rows.start : rows.stop], self.scaling, self.statistics)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that features and edges are made of."""
+        assert self.folder is not None
+        files = {name: told["sha256"] for name, told in read_header(self.folder).files.items()}
+        digest = hashlib.sha256(json.dumps([files, self.scaling], sort_keys=True).encode())
+        for name in sorted(self.statistics):
+            digest.update(self.statistics[name].cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+
+def mapped(graph: Graph, preparation: Preparation, statistics: ColumnStatistics, cache: Path) -> MappedGraph:
+    """Prepares the graph of a folder without reading it. Its edges are undirected, without repeats and loops, already."""
+    for name, needed in (("symmetrise", True), ("drop_loops", True), ("parallel_edges", "drop")):
+        if getattr(preparation, name) != needed:
+            raise ValueError(
+                f"{name} is {getattr(preparation, name)!r}, but edges of a graph folder are undirected and simple; "
+                "leave it out, or train on the files themselves"
+            )
+    parts = {field.name: getattr(graph, field.name) for field in dataclasses.fields(Graph)}
+    return MappedGraph(**parts, trusted=True, scaling=preparation.scaling, statistics=statistics, cache=cache)
+
+
+def mapped_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
+    """`column_statistics`, a block of rows at a time: means first, then deviations from them."""
+    if scaling != "standard":
+        return {}
+    n = graph.num_nodes
+    nothing = torch.zeros(graph.num_features, dtype=torch.float64)
+    mean = sum((_doubles(graph, rows).sum(dim=0) for rows in blocks(n)), nothing) / n
+    deviation = (sum(((_doubles(graph, rows) - mean).square().sum(dim=0) for rows in blocks(n)), nothing) / n).sqrt()
+    return {"mean": mean.float(), "deviation": torch.where(deviation > 0, deviation, 1.0).float()}
+
+
+def _doubles(graph: Graph, rows: range) -> Float[Tensor, "b f"]:
+    return graph.x[rows.start : rows.stop].double()
+
+
+def blocks(num_rows: int, size: int = BLOCK) -> Iterator[range]:
+    """Ranges of at most `size` rows."""
+    return (range(start, min(start + size, num_rows)) for start in range(0, num_rows, size))
+
+
+def inverse_roots(graph: Graph, self_loops: float) -> Any:
+    """$D^{-1/2}$ of A + wI, with 0 where D is 0, as a float32 array."""
+    strength = graph.csr.strength.double().numpy() + self_loops
+    return np.where(strength > 0, 1 / np.sqrt(np.where(strength > 0, strength, 1)), 0).astype(np.float32)
+
+
+def cache_folder(folder: Path, otherwise: Path | None) -> Path:
+    """Where rows of a graph folder are kept: in it, or in `otherwise` where it cannot be written to."""
+    if os.access(folder, os.W_OK) or otherwise is None:
+        return folder / "hops"
+    return otherwise / "hops"

@@ -1,0 +1,108 @@
+"""Training and embedding on a graph folder: as in memory, but nothing of the graph's size is read at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from localgcl.datasets import sbm
+from localgcl.methods import configure
+from localgcl.nn import hop_files
+from localgcl.ops.cpu import averaging
+from localgcl.training import Model, fit
+from localgcl.training.mapped import reads_rows
+from tests.references.folders import stored
+
+GRAPH = sbm(400, features=10, seed=0)
+HOPS: dict[str, Any] = {"encoder": "hops", "layers": 1, "dim": 20, "steps": 6, "batch": 64, "sampled": 3, "device": "cpu"}
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"scaling": "standard"}, {"scaling": "l2", "fourier": 8}, {"channels": ("X", "B3X")}], ids=str
+)
+def test_a_folder_trains_and_embeds_as_memory_does(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configure("local-gcl", HOPS | settings)
+    graph = stored(GRAPH, tmp_path / "graph")
+    for module in ("graph.mapped", "nn.hop_files", "training.model"):
+        monkeypatch.setattr(f"localgcl.{module}.blocks", lambda n: (range(a, min(a + 90, n)) for a in range(0, n, 90)))
+    here, there = fit(GRAPH, config), fit(graph, config, folder=tmp_path / "run")
+    # Sums over neighbours come in another order: float32 rounds at 1e-7, and Adam's first steps have the size of the rate.
+    torch.testing.assert_close(there.embed(graph), here.embed(GRAPH), rtol=0, atol=1e-4)
+    assert there.history[-1]["loss"] == pytest.approx(here.history[-1]["loss"], rel=1e-5)
+    torch.testing.assert_close(Model.load(tmp_path / "run").embed(graph), there.embed(graph))
+    assert torch.equal(torch.cat(list(there.embed_blocks(graph))), there.embed(graph))
+
+
+def test_weights_of_edges_count(tmp_path: Path) -> None:
+    directed = GRAPH.rows < GRAPH.indices
+    weights = 0.5 + torch.rand(int(directed.sum()), generator=torch.Generator().manual_seed(0))
+    graph = GRAPH.with_edges(GRAPH.rows[directed], GRAPH.indices[directed], weights)
+    config = configure("local-gcl", HOPS)
+    folder = stored(graph, tmp_path)
+    assert folder.weights is not None
+    torch.testing.assert_close(fit(folder, config).embed(folder), fit(graph, config).embed(graph), rtol=0, atol=1e-4)
+
+
+def test_rows_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, graph = configure("local-gcl", HOPS), stored(GRAPH, tmp_path)
+    fit(graph, config)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(hop_files, "average_rows", fail)
+    fit(graph, config).embed(graph)
+
+
+def test_a_write_that_fails_leaves_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, graph = configure("local-gcl", HOPS | {"scaling": "standard"}), stored(GRAPH, tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hop_files, "average_rows", full)
+    with pytest.raises(OSError, match="No space left"):
+        fit(graph, config)
+    assert [path.name for path in (tmp_path / "hops").iterdir() if "X.npy" in path.name and "-X" not in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": 2, "batch_norm": True}, "batch_norm needs the rows of all nodes at once"),
+        ({"pca": 4}, "pca needs the rows of all nodes at once"),
+        ({"channels": ("X", "G2X")}, "a channel that is a GCN reads the whole graph"),
+        ({"symmetrise": False}, "symmetrise is False, but edges of a graph folder are undirected"),
+    ],
+    ids=str,
+)
+def test_what_needs_the_whole_graph_is_refused(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(stored(GRAPH, tmp_path), configure("local-gcl", HOPS | settings))
+
+
+def test_only_batches_over_hops_read_rows(tmp_path: Path) -> None:
+    graph = stored(GRAPH, tmp_path)
+    assert reads_rows(graph, configure("local-gcl", HOPS))
+    assert not reads_rows(GRAPH, configure("local-gcl", HOPS))
+    assert not reads_rows(graph, configure("local-gcl", HOPS | {"batch": 0}))
+    assert not reads_rows(graph, configure("local-gcl", HOPS | {"batch": 400}))
+    assert not reads_rows(graph, configure("grace", {"dim": 8}))
+
+
+def test_averages_of_isolated_nodes_and_uneven_parts() -> None:
+    import numpy as np
+
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    indptr, indices = np.array([0, 2, 3, 4, 4]), np.array([1, 2, 0, 0], dtype=np.int32)
+    dense = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.float32)
+    for loop in (0.0, 1.0):
+        degree = dense.sum(axis=1) + loop
+        scale = np.where(degree > 0, 1 / np.sqrt(np.maximum(degree, 1e-9)), 0).astype(np.float32)
+        expected = scale[:, None] * (dense + loop * np.eye(4)) @ (scale[:, None] * x)
+        for rows in (range(4), range(1, 3), range(3, 4)):
+            found = averaging.average_rows(indptr, indices, None, scale, x, rows, loop)
+            np.testing.assert_allclose(found, expected[rows.start : rows.stop], rtol=1e-6)
