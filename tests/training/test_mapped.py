@@ -1,6 +1,7 @@
 """Training and embedding on a graph folder: as in memory, but nothing of the graph's size is read at once."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from localgcl.datasets import sbm
 from localgcl.methods import configure
 from localgcl.nn import hop_files
 from localgcl.ops.cpu import averaging
+from localgcl.system.memory import OutOfMemory
 from localgcl.training import Model, fit
-from localgcl.training.mapped import reads_rows
+from localgcl.training.mapped import mapped_memory, reads_rows
+from localgcl.training.preflight import preflight
 from tests.references.folders import stored
 
 GRAPH = sbm(400, features=10, seed=0)
@@ -106,3 +109,18 @@ def test_averages_of_isolated_nodes_and_uneven_parts() -> None:
         for rows in (range(4), range(1, 3), range(3, 4)):
             found = averaging.average_rows(indptr, indices, None, scale, x, rows, loop)
             np.testing.assert_allclose(found, expected[rows.start : rows.stop], rtol=1e-6)
+
+
+def test_the_estimate_counts_nodes_and_a_batch_but_not_the_graph(tmp_path: Path) -> None:
+    config, device = configure("local-gcl", HOPS), torch.device("cpu")
+    small, large = (mapped_memory(sbm(n, features=10, seed=0), config, device) for n in (2_000, 20_000))
+    assert 0 < large - small < 18_000 * 60  # features and edges alone would be 18,000 * (40 + 10 * 2 * 8)
+    assert "memory" in preflight(stored(GRAPH, tmp_path), config, device).lines()[0]
+
+
+def test_channels_that_do_not_fit_the_disk_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = stored(GRAPH, tmp_path)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(OutOfMemory, match=r"the channels take 0.0 GiB in .*hops, and 0.0 GiB are free"):
+        fit(graph, configure("local-gcl", HOPS))
+    assert not (tmp_path / "hops").exists()

@@ -16,6 +16,7 @@ from localgcl.io.sizes import FileSize, count_edges, file_size
 from localgcl.system.devices import free_device_memory
 from localgcl.system.limits import available_memory, free_memory, resident_memory
 from localgcl.system.memory import OutOfMemory
+from localgcl.training.mapped import mapped_memory, reads_rows
 from localgcl.training.memory import LATE, Estimate, Sizes, estimate, reading_memory
 
 _FORCE = "try it all the same with --force-memory (force_memory=True)"
@@ -67,7 +68,14 @@ def preflight(
     Raises:
         OutOfMemory: It does not fit, on the host or on the GPU. The message names the largest `dim` that would.
     """
-    sizes, room = Sizes.of(graph, config.preparation), Room.on(device)
+    room = Room.on(device)
+    if reads_rows(graph, config):
+        host = mapped_memory(graph, config, device)
+        if not (force or room.holds(host)):
+            takes = f"training {config.method} on a graph folder takes about {in_gib(host)} of {_available(room.host)}"
+            raise OutOfMemory(f"{takes}; take a smaller batch, or {_FORCE}")
+        return Needs(host, 0, room)
+    sizes = Sizes.of(graph, config.preparation)
     estimated = partial(estimate, sizes, device=device, stored=stored)
     need = estimated(config)
     # The process may hold more than the estimate knows of: another build of torch, or other graphs.

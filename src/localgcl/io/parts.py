@@ -1,0 +1,68 @@
+"""Embeddings -> files, a block of rows at a time, for graphs whose embeddings need not fit in memory."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localgcl.system.files import replacing
+
+Array = NDArray[Any]
+Precision = Literal["float32", "float16"]
+STREAMED = (".npy", ".parquet")
+"""Formats that are written a block at a time."""
+
+
+def write_npy(file: BinaryIO, blocks: Iterator[Array], num_rows: int, precision: Precision = "float32") -> tuple[int, int]:
+    """Writes an (n, d) array in NumPy's format from blocks of its rows; returns its shape."""
+    done, columns = 0, 0
+    for block in blocks:
+        if done == 0:
+            columns = block.shape[1]
+            described = {
+                "shape": (num_rows, columns),
+                "fortran_order": False,
+                "descr": np.dtype(precision).newbyteorder("<").str,
+            }
+            np.lib.format.write_array_header_1_0(file, described)
+        file.write(np.ascontiguousarray(block, dtype=precision).data)
+        done += len(block)
+    if done != num_rows:
+        raise ValueError(f"{done} rows were written, and the header says {num_rows}")
+    return done, columns
+
+
+def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Iterator[Array], precision: Precision = "float32") -> None:
+    """Writes the column `id`, then `e0`, `e1`..., a row group a block."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    with contextlib.ExitStack() as stack:
+        writer: Any = None
+        for block, names in zip(blocks, ids, strict=True):
+            matrix = np.asarray(block, dtype=precision)
+            columns = {"id": pa.array(names)} | {f"e{j}": pa.array(matrix[:, j]) for j in range(matrix.shape[1])}
+            table = pa.table(columns)
+            writer = writer or stack.enter_context(pyarrow.parquet.ParquetWriter(file, table.schema))
+            writer.write_table(table)
+
+
+def stream_embeddings(
+    path: str | os.PathLike[str],
+    blocks: Iterator[Array],
+    ids: Iterator[Array],
+    num_rows: int,
+    *,
+    precision: Precision = "float32",
+) -> None:
+    """Writes embeddings to a .npy or .parquet file, which appears whole or not at all."""
+    path = Path(path)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        if path.suffix == ".npy":
+            write_npy(file, blocks, num_rows, precision)
+        else:
+            write_parquet(file, blocks, ids, precision)
