@@ -129,6 +129,13 @@ def test_the_space_ends_the_search(tmp_path: Path) -> None:
     assert len(search(tmp_path, space={"layers": (1, 3)}, trials=50).rows) == 3  # the default, 2, joins
 
 
+def test_lists_can_be_searched(tmp_path: Path) -> None:
+    """Channels are a tuple as an option and a list in the log: a trial that is not recognised would be run for ever."""
+    space = {"channels": [["X"], ["SX", "X"]], "encoder": ["hops"]}
+    found = search(tmp_path, space=space, sampler="grid", trials=5, fixed={**FIXED, "encoder": "hops"})
+    assert [json.loads(row["settings"])["channels"] for row in found.rows][1:] == [["X"], ["SX", "X"]]
+
+
 def test_a_refused_trial_counts_as_worst(tmp_path: Path) -> None:
     fixed = {"negatives": "rff", "num_features": 8, "dim": 4, "steps": 1}
     space = {"temperature": (0.02,)}

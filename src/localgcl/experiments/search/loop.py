@@ -38,11 +38,16 @@ class Plan:
         found = []
         for row in rows:
             settings = json.loads(row["settings"])
-            point = {option: settings.get(option) for option in self.space.values}
+            point = {option: _as_option(settings.get(option)) for option in self.space.values}
             inside = all(value in self.space.values[option] for option, value in point.items())
             if inside and key(self.settings(point)) == row["settings"]:
                 found.append((point, log.score(row)))
         return found
+
+
+def _as_option(value: Any) -> Any:
+    """A value of the log as options have it: JSON has lists only."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def search(
