@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from localgcl.config import Config, Scaling
 from localgcl.datasets.source import Source
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
+from localgcl.io.parts import write_npy
 from localgcl.losses.local import Positives
 from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
@@ -378,13 +380,14 @@ def train(
         reading=_reading(source, loaded),
         say=say,
     )
-    embeddings = model.embed(loaded).numpy()
+    columns = 0
     with replacing(RunFolder.open(out).embeddings) as temporary, temporary.open("wb") as file:
-        np.save(file, embeddings)
+        rows = (block.numpy() for block in model.embed_blocks(loaded, cache=Path(out)))
+        _, columns = write_npy(file, rows, loaded.num_nodes)
     if model.history:
         last = model.history[-1]
         say(f"{config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
-    say(f"{embeddings.shape[0]:,} embeddings of {embeddings.shape[1]} numbers in {shown(out)}")
+    say(f"{loaded.num_nodes:,} embeddings of {columns} numbers in {shown(out)}")
     if loaded.y is not None and known:
         say(f"next: localgcl evaluate {shown(out)}")
     return Embedder.of(model)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from localgcl.io.parts import stream_embeddings
+from localgcl.io.parts import write_blocks
 
 Z = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
 IDS = np.array([f"n{i}" for i in range(10)])
@@ -21,7 +21,7 @@ def parts(array: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_npy_and_parquet_hold_all_rows_in_order(precision: Any, tmp_path: Path) -> None:
     for name in ("z.npy", "z.parquet"):
-        stream_embeddings(tmp_path / name, parts(Z), parts(IDS), 10, precision=precision)
+        write_blocks(tmp_path / name, parts(Z), IDS, precision=precision)
     plain = np.load(tmp_path / "z.npy")
     assert plain.dtype == precision
     np.testing.assert_array_equal(plain, Z.astype(precision))
@@ -38,11 +38,28 @@ def test_an_error_on_the_way_leaves_nothing(name: str, tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        stream_embeddings(tmp_path / name, broken(), parts(IDS), 10)
+        write_blocks(tmp_path / name, broken(), IDS)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_rows_are_noticed(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="8 rows were written, and the header says 10"):
-        stream_embeddings(tmp_path / "z.npy", parts(Z[:8]), parts(IDS), 10)
+@pytest.mark.parametrize(("name", "message"), [("z.npy", "the header says 10"), ("z.parquet", "there are 10 ids")])
+def test_missing_rows_are_noticed(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"8 rows were written, and {message}"):
+        write_blocks(tmp_path / name, parts(Z[:8]), IDS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_formats_are_written_whole_and_in_float32_only(tmp_path: Path) -> None:
+    write_blocks(tmp_path / "z.csv", parts(Z), IDS)
+    assert (tmp_path / "z.csv").read_text().splitlines()[1].startswith('"n0",')
+    with pytest.raises(ValueError, match=r"precision is float16, but .*csv. has float32 only"):
+        write_blocks(tmp_path / "y.csv", parts(Z), IDS, precision="float16")
+
+
+def test_an_existing_file_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "z.npy").write_bytes(b"mine")
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_blocks(tmp_path / "z.npy", parts(Z), IDS)
+    assert (tmp_path / "z.npy").read_bytes() == b"mine"
+    write_blocks(tmp_path / "z.npy", parts(Z), IDS, overwrite=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), Z)

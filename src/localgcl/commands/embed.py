@@ -5,7 +5,8 @@ from pathlib import Path
 
 from localgcl.commands.options import add_source
 from localgcl.datasets.source import Source
-from localgcl.io.export import WRITERS, write_embeddings
+from localgcl.io.export import WRITERS
+from localgcl.io.parts import write_blocks
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 
@@ -22,6 +23,9 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     *others, last = WRITERS
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=f"{', '.join(others)} or {last}")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument(
+        "--precision", choices=["float32", "float16"], default="float32", help="of .npy and .parquet (default: float32)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
 
 
@@ -30,7 +34,14 @@ def run(options: argparse.Namespace) -> None:
     folder = RunFolder.open(options.run)
     source = _source(options, folder)
     model, graph = Model.load(folder, options.device), source.read()
-    write_embeddings(options.output, model.embed(graph).numpy(), graph.node_ids, overwrite=options.force)
+    blocks = (block.numpy() for block in model.embed_blocks(graph, cache=folder.path))
+    write_blocks(
+        options.output,
+        blocks,
+        graph.node_ids,
+        overwrite=options.force,
+        precision=options.precision,
+    )
     if source.features is not None and graph.feature_names is None and model.feature_names is None:
         print("feature columns have no names; they are matched by position")
     print(f"{graph.num_nodes:,} embeddings in {shown(options.output)}")

@@ -4,9 +4,10 @@
 to `localgcl embed`.
 """
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,6 +57,13 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
     if kind is None:
         raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
     matrix, ids = _checked(z, node_ids)
+    with new_file(path, overwrite=overwrite) as file:
+        WRITERS[kind](file, matrix, ids)
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A file to write to, which gets its name when all is written."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {shown(path.parent)} does not exist; create it first")
     if path.is_dir():
@@ -64,7 +72,7 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
         raise FileExistsError(f"{shown(path)} exists already; choose another name, or pass overwrite=True to replace it")
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
-            WRITERS[kind](file, matrix, ids)
+            yield file
     except OSError as error:
         reason = f"could not write the embeddings: {error.strerror or error}"
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error

@@ -2,14 +2,14 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.system.files import replacing
+from localgcl.io.export import new_file, write_embeddings
 
 Array = NDArray[Any]
 Precision = Literal["float32", "float16"]
@@ -36,33 +36,42 @@ def write_npy(file: BinaryIO, blocks: Iterator[Array], num_rows: int, precision:
     return done, columns
 
 
-def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Iterator[Array], precision: Precision = "float32") -> None:
+def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision: Precision = "float32") -> None:
     """Writes the column `id`, then `e0`, `e1`..., a row group a block."""
     import pyarrow as pa
     import pyarrow.parquet
 
     with contextlib.ExitStack() as stack:
         writer: Any = None
-        for block, names in zip(blocks, ids, strict=True):
+        done = 0
+        for block in blocks:
+            names, done = ids[done : done + len(block)], done + len(block)
             matrix = np.asarray(block, dtype=precision)
             columns = {"id": pa.array(names)} | {f"e{j}": pa.array(matrix[:, j]) for j in range(matrix.shape[1])}
             table = pa.table(columns)
             writer = writer or stack.enter_context(pyarrow.parquet.ParquetWriter(file, table.schema))
             writer.write_table(table)
+        if done != len(ids):
+            raise ValueError(f"{done} rows were written, and there are {len(ids)} ids")
 
 
-def stream_embeddings(
+def write_blocks(
     path: str | os.PathLike[str],
-    blocks: Iterator[Array],
-    ids: Iterator[Array],
-    num_rows: int,
+    blocks: Iterable[Array],
+    node_ids: Array,
     *,
+    overwrite: bool = False,
     precision: Precision = "float32",
 ) -> None:
-    """Writes embeddings to a .npy or .parquet file, which appears whole or not at all."""
+    """`write_embeddings` from blocks of rows. NPY and Parquet files hold one at a time in memory, other formats all of them."""
     path = Path(path)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        if path.suffix == ".npy":
-            write_npy(file, blocks, num_rows, precision)
+    if path.suffix.lower() not in STREAMED:
+        if precision != "float32":
+            raise ValueError(f"precision is {precision}, but {path.suffix!r} has float32 only; write {' or '.join(STREAMED)}")
+        write_embeddings(path, np.concatenate(list(blocks)), node_ids, overwrite=overwrite)
+        return
+    with new_file(path, overwrite=overwrite) as file:
+        if path.suffix.lower() == ".npy":
+            write_npy(file, iter(blocks), len(node_ids), precision)
         else:
-            write_parquet(file, blocks, ids, precision)
+            write_parquet(file, iter(blocks), node_ids, precision)

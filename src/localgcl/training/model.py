@@ -75,13 +75,16 @@ class Model:
 
     @torch.no_grad()
     def embed_blocks(self, graph: Graph, *, cache: "Path | None" = None) -> Iterator[Float[Tensor, "b d"]]:
-        """Embeddings of the graph of a folder, a block of rows at a time, in order.
+        """Embeddings a block of rows at a time, in order: one block, unless the graph is that of a folder and stays on disk.
 
         Args:
             graph: The graph.
             cache: Where to keep rows if the graph folder cannot be written to.
         """
         graph = self._matched(graph)
+        if not reads_rows(graph, self.config):
+            yield self.embed(graph)
+            return
         prepared = prepared_for(graph, self.config, self.statistics, cache)
         self.method.eval()
         whole = self.method.prepare(prepared)
