@@ -52,12 +52,12 @@ def test_help_needs_no_torch_and_names_every_command() -> None:
     code = "import sys, localgcl.commands as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip().endswith("False")
-    for command in ("train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"):
+    for command in ("convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"):
         assert re.search(rf"^\s+{command}\s", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"]
+    "command", ["convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"]
 )
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:

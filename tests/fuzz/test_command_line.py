@@ -54,7 +54,7 @@ def test_errors_of_insides_are_found(error: Exception, found: str, tmp_path: Pat
 )
 def test_damage_is_found(damage: Callable[[], object], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome(EMBED, tmp_path) == "True"
-    monkeypatch.setattr("localgcl.commands.embed.write_embeddings", lambda *_, **__: damage())
+    monkeypatch.setattr("localgcl.commands.embed.write_blocks", lambda *_, **__: damage())
     assert found in outcome(EMBED, tmp_path)
 
 

@@ -18,6 +18,7 @@ from localgcl.system.memory import OutOfMemory, explained
 from localgcl.system.text import shown
 
 COMMANDS: dict[str, str] = {
+    "convert": "make a graph folder of tables of any size",
     "train": "learn embeddings from a graph",
     "embed": "write the embeddings of a graph, also of new nodes",
     "evaluate": "score embeddings with labels",

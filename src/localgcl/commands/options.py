@@ -25,7 +25,12 @@ def early_method(arguments: list[str]) -> str:
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """A data set, or the user's own files."""
-    parser.add_argument("dataset", nargs="?", metavar="DATASET", help="a name from localgcl datasets; or give your own files:")
+    parser.add_argument(
+        "dataset",
+        nargs="?",
+        metavar="DATASET",
+        help="a name from localgcl datasets, or a graph folder; or give your own files:",
+    )
     parser.add_argument("--edges", metavar="F", help="edge file with columns source,target (csv, tsv, parquet, npy, npz)")
     parser.add_argument(
         "--features", metavar="F", help="feature file, first column the node id (without it: structural features)"

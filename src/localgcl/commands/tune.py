@@ -42,5 +42,5 @@ def run(options: argparse.Namespace) -> None:
     print("best by validation accuracy:")
     for row in log.best(found.rows):
         print(f"  {log.score(row):.2f} ± {float(row['deviation']):.2f}  {row['settings']}")
-    train = f"localgcl train {source.dataset or '--edges ' + str(source.edges) + ' ...'}"
+    train = f"localgcl train {source.dataset or source.folder or f'--edges {source.edges} ...'}"
     print(f"next: {train} --method {options.method} --recipe {found.folder / 'recipe.toml'}")

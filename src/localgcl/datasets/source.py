@@ -4,33 +4,48 @@ import dataclasses
 import os
 from typing import Any
 
+from localgcl.datasets.catalogue import resolve
 from localgcl.datasets.loading import load
+from localgcl.datasets.registry import READERS
 from localgcl.graph import Graph
+from localgcl.graph.stored import declared, is_folder
 from localgcl.io.files import graph_name, read_graph
+from localgcl.system.text import shown
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A data set by name, or your own files: give exactly one of `dataset` and `edges`. `weight` is as for `read_graph`."""
+    """A data set by name, your own files, or a graph folder: give exactly one of `dataset`, `edges` and `folder`.
+
+    `dataset` and `edges` may also be the path of a graph folder; it becomes `folder`. `weight` is as for `read_graph`.
+    """
 
     dataset: str | None = None
     edges: str | None = None
     features: str | None = None
     labels: str | None = None
     weight: str | None = None
+    folder: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.dataset is None) == (self.edges is None):
-            given = "both" if self.dataset else "neither"
-            raise ValueError(f"name a data set or give an edge file, not {given} (localgcl datasets lists names)")
-        if self.dataset is not None and (self.features or self.labels or self.weight is not None):
+        for name in ("dataset", "edges"):
+            if self.folder is None and _names_folder(getattr(self, name), known=name == "dataset"):
+                object.__setattr__(self, "folder", getattr(self, name))
+                object.__setattr__(self, name, None)
+        given = sum(part is not None for part in (self.dataset, self.edges, self.folder))
+        if given != 1:
+            which = "both" if given else "neither"
+            raise ValueError(f"name a data set or give an edge file, not {which} (localgcl datasets lists names)")
+        if self.edges is None and (self.features or self.labels or self.weight is not None):
+            what = f"data set {self.dataset!r}" if self.folder is None else f"graph folder {self.folder!r}"
             raise ValueError(
-                f"data set {self.dataset!r} has its own edges, features and labels; give files and the column of weights only "
-                "with an edge file"
+                f"{what} has its own edges, features and labels; give files and the column of weights only with an edge file"
             )
 
     def read(self) -> Graph:
         """Loads the graph."""
+        if self.folder is not None:
+            return Graph.open(self.folder)
         if self.dataset is not None:
             return load(self.dataset)
         assert self.edges is not None
@@ -38,9 +53,46 @@ class Source:
 
     @property
     def name(self) -> str:
+        if self.folder is not None:
+            return declared(self.folder).name
         return self.dataset if self.dataset is not None else graph_name(str(self.edges))
 
     def to_dict(self) -> dict[str, Any]:
         """The given fields; file names are made absolute, so that the run folder works from any working directory."""
         parts = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         return {name: value if name in ("dataset", "weight") else os.path.abspath(value) for name, value in parts.items()}
+
+
+def _names_folder(given: str | None, *, known: bool) -> bool:
+    """Whether this is the path of a graph folder, whole or not.
+
+    Args:
+        given: A path, or a name.
+        known: Whether it may be the name of a data set too.
+
+    Raises:
+        ValueError: It is a data set's name and that of a graph folder here.
+        FileNotFoundError: It is a path, and there is nothing.
+    """
+    if given is None:
+        return False
+    is_path = os.path.dirname(given) != "" or given in (os.curdir, os.pardir)
+    if not is_folder(given):
+        if not (known and is_path) or _is_data_set(given):
+            return False
+        if not os.path.exists(given):
+            raise FileNotFoundError(f"{shown(given)} does not exist; give a graph folder, or a name from localgcl datasets")
+        return os.path.isdir(given)  # reading it says what it lacks
+    if known and not is_path and _is_data_set(given):
+        raise ValueError(
+            f"{given!r} is a data set and a graph folder here; write {os.path.join(os.curdir, given)} for the folder"
+        )
+    return True
+
+
+def _is_data_set(name: str) -> bool:
+    try:
+        resolve(name, READERS)
+    except ValueError:
+        return False
+    return True

@@ -145,6 +145,13 @@ class Graph:
         columns = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
         return cls(csr.indptr, csr.indices, features, y, splits, names, name, csr, columns, csr.weights)
 
+    @classmethod
+    def open(cls, folder: str | Path) -> "Graph":
+        """The graph in a folder that `localgcl convert` made. Features are mapped, so they need not fit in memory."""
+        from localgcl.graph.opening import open_graph  # it imports Graph
+
+        return open_graph(folder)
+
     # Sizes
 
     @property

@@ -104,7 +104,7 @@ def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) 
     average: Any = sp.diags_array(1 / np.where(degree > 0, degree, 1)) @ adjacency
     width, extra = divmod(num_columns - 1, hops)
     blocks = [np.log1p(degree)[:, None]]
-    signal = _hashed_signs(graph.node_ids, width + (extra > 0))
+    signal = hashed_signs(graph.node_ids, width + (extra > 0))
     for hop in range(hops):
         signal = average @ signal
         blocks.append(signal[:, : width + (hop < extra)])
@@ -137,7 +137,7 @@ def featureless(
     return bare.with_features(x, copy=False)
 
 
-def _hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:
+def hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:
     """A fixed row of +-1 for each id: bits of a keyed hash, the same on every machine."""
     size = -(-columns // 8)
     rows = np.empty((len(ids), size), dtype=np.uint8)

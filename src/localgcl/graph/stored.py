@@ -20,7 +20,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,13 @@ from numpy.typing import NDArray
 from localgcl.system.files import replacing
 
 HEADER, FORMAT, VERSION = "header.json", "localgcl graph", 1
+WORK = ".convert"
+"""Where `localgcl convert` works; it is gone when the folder is whole."""
+SPARSE = ("x-indptr.npy", "x-indices.npy", "x-values.npy")
+NAMES = ("indptr.npy", "indices.npy", "weights.npy", "x.npy", *SPARSE, "y.npy", "splits.npy", "ids.parquet")
+"""Every file beside the header that a graph folder may have."""
 _BLOCK = 2**24
+_NPY_HEADER = 128  # bytes of a file that holds no numbers
 
 
 class FolderError(ValueError):
@@ -48,6 +54,7 @@ class Header:
         column_types: Type of each column in the user's table, by name.
         classes: Names of the classes in the order of their numbers, if the labels had names.
         loops: Number of self-loops that were left out.
+        inputs: What tells the tables and options that it was made from apart from others; empty if it was made of none.
         files: Size in bytes, modification time in ns and SHA-256 of each file, by name.
     """
 
@@ -59,12 +66,14 @@ class Header:
     column_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
     classes: tuple[str, ...] | None = None
     loops: int = 0
+    inputs: str = ""
     files: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` is a graph folder, whole or not: a folder with a header or with row pointers."""
-    return any((Path(path) / name).is_file() for name in (HEADER, "indptr.npy"))
+    """Whether `path` is a graph folder, whole or not: a folder with a header, with row pointers, or with work on them."""
+    # Not Path.exists, which raises for a name that is too long.
+    return any(os.path.exists(os.path.join(path, name)) for name in (HEADER, "indptr.npy", WORK))
 
 
 def write_header(folder: str | os.PathLike[str], header: Header, hashes: Mapping[str, str] | None = None) -> Header:
@@ -76,7 +85,7 @@ def write_header(folder: str | os.PathLike[str], header: Header, hashes: Mapping
         hashes: SHA-256 of files, by name, where they are known already.
     """
     folder = Path(folder)
-    names = [name for name in _NAMES if (folder / name).is_file()]
+    names = [name for name in NAMES if (folder / name).is_file()]
     known = hashes or {}
     files = {name: {**_stamp(folder / name), "sha256": known.get(name) or file_hash(folder / name)} for name in names}
     whole = dataclasses.replace(header, files=files)
@@ -106,9 +115,20 @@ def read_header(folder: str | os.PathLike[str], *, verify: bool = False) -> Head
     return header
 
 
+def declared(folder: str | os.PathLike[str]) -> Header:
+    """The header of a graph folder as it is written, without a look at the files; FolderError if it cannot be read."""
+    return _parsed(Path(folder) / HEADER)
+
+
 def open_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
-    """An array of the folder, mapped read-only."""
-    array: NDArray[Any] = np.load(Path(folder) / name, mmap_mode="r", allow_pickle=False)
+    """An array of the folder, mapped read-only; FolderError if the file is damaged."""
+    path = Path(folder) / name
+    try:
+        # An empty array cannot be mapped.
+        mode: Literal["r"] | None = "r" if path.stat().st_size > _NPY_HEADER else None
+        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise FolderError(f"{path} cannot be read; run localgcl convert again") from error
     return array
 
 
@@ -119,10 +139,6 @@ def file_hash(path: str | os.PathLike[str]) -> str:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-SPARSE = ("x-indptr.npy", "x-indices.npy", "x-values.npy")
-_NAMES = ("indptr.npy", "indices.npy", "weights.npy", "x.npy", *SPARSE, "y.npy", "splits.npy", "ids.parquet")
 
 
 def _parsed(path: Path) -> Header:
@@ -140,13 +156,15 @@ def _parsed(path: Path) -> Header:
         header = Header(**content)
         there = set(header.files)
         features = {"x.npy"} <= there or set(SPARSE) <= there
-        if not (features and {"indptr.npy", "indices.npy"} <= there <= set(_NAMES)):
+        if not (features and {"indptr.npy", "indices.npy"} <= there <= set(NAMES)):
             raise KeyError(sorted(there))
+        if not all(isinstance(size, int) and size >= 0 for size in (header.nodes, header.edges, header.features, header.loops)):
+            raise TypeError("sizes")
         for told in header.files.values():
             int(told["bytes"]), int(told["modified"]), str(told["sha256"])
     except FolderError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FolderError(f"{path} is damaged ({type(error).__name__}); run localgcl convert again") from error
     return header
 

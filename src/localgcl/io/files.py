@@ -69,8 +69,8 @@ def read_graph(
         FileNotFoundError: A file does not exist.
         ValueError: A file cannot be read or the files do not fit each other; the message says where and what to do.
     """
-    edge_part = _read_edges(Path(edges), weight)
-    rows = None if features is None else _read_features(Path(features))
+    edge_part = read_edges(Path(edges), weight)
+    rows = None if features is None else read_features(Path(features))
     joined = join(edge_part, rows, None if labels is None else _read_labels(Path(labels)))
     known: dict[str, Any] = {"y": joined.y, "node_ids": joined.node_ids, "weights": edge_part.weights}
     known["name"] = name or graph_name(edges)
@@ -98,13 +98,14 @@ def read_labelled_embeddings(embeddings: PathLike, labels: PathLike) -> tuple[Ar
         embeddings: CSV, TSV or Parquet with the id first; NPY or NPZ with `x` for the nodes 0..n-1.
         labels: As for `read_graph`.
     """
-    rows = _read_features(Path(embeddings))
+    rows = read_features(Path(embeddings))
     if sp.issparse(rows.values):
         raise ValueError(f"{shown(embeddings)} is a sparse matrix; give one dense row per node")
     return rows.values, labels_by_node(_read_labels(Path(labels)), Nodes.of_rows(rows))
 
 
-def _read_edges(path: Path, weight: str | None) -> Edges:
+def read_edges(path: Path, weight: str | None) -> Edges:
+    """Both ends of every edge in a file, and their weights."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
         return edges_of(edge_table(path, kind), place, parse_ids=True, weight=weight)
@@ -157,7 +158,7 @@ def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
     return Edges(place, source, target, matrix.shape[0], weights)
 
 
-def _read_features(path: Path) -> Rows:
+def read_features(path: Path) -> Rows:
     """Features as a float32 matrix, dense or sparse."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:

@@ -27,7 +27,7 @@ TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _KNOWN = (*TABLES, ".npy", ".npz")
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # first cells of a header; see _looks_like_data
+_ID_NAMES = ("", "id", "ids", "node", "nodes", "node_id", "index", "name")  # first cells of a header; see looks_like_data
 _LONGEST_ROW = 1 << 24  # bytes in a row of a CSV file, at most
 _COLUMN_BYTES = 4096  # of memory that pyarrow takes for a column of a CSV file, however few rows it has
 
@@ -50,7 +50,7 @@ def edge_table(path: Path, kind: str) -> Any:
     """A table with the columns `source` and `target`; the cells of a CSV file are text."""
     if kind == ".parquet":
         return read_parquet(path, shown(path))
-    header = _first_row(path, kind)
+    header = first_row(path, kind)
     bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
     header = ["source", "target"] if bare else header
     # Before the whole file is read.
@@ -62,8 +62,8 @@ def id_table(path: Path, kind: str, value_type: Any) -> Any:
     """A table with the node id in the first column; a CSV file's other columns are read as `value_type`."""
     if kind == ".parquet":
         return read_parquet(path, shown(path))
-    header = _first_row(path, kind)
-    if _looks_like_data(header):
+    header = first_row(path, kind)
+    if looks_like_data(header):
         raise ValueError(f"{shown(path)}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
     return _read_csv(path, kind, header, [pa.string(), *[value_type] * (len(header) - 1)], skip=1)
 
@@ -87,7 +87,7 @@ def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
     return read_npz(path, place, [name for name in wanted if name in names])
 
 
-def _looks_like_data(row: Sequence[str]) -> bool:
+def looks_like_data(row: Sequence[str]) -> bool:
     """Whether the first row of a file is data rather than a header.
 
     Numbers after the first cell are data, unless they count the columns: pandas writes the header ',0,1,2'.
@@ -100,7 +100,8 @@ def _looks_like_data(row: Sequence[str]) -> bool:
     return not counted or _NUMBER.fullmatch(first) is not None or (len(others) < 3 and first.lower() not in _ID_NAMES)
 
 
-def _first_row(path: Path, kind: str) -> list[str]:
+def first_row(path: Path, kind: str) -> list[str]:
+    """The cells of the first line of a text table."""
     try:
         with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
             line = file.readline(_LONGEST_ROW).decode("utf-8-sig")
@@ -131,14 +132,14 @@ def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any]
         try:
             table = read(threads=False)  # pyarrow gives line numbers only when it reads with one thread
         except (pa.ArrowInvalid, OSError) as error:
-            raise _bad_cell(path, header, error) from error
+            raise bad_cell(path, header, error) from error
     if table.num_rows == 0:
         raise ValueError(f"{shown(path)} has a header but no rows; write it again")
     trimmed = [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in table.columns]
     return pa.table(trimmed, names=list(header))
 
 
-def _bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
+def bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
     """pyarrow's error about a CSV file, reworded to give the line and the name of the column."""
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
     if ragged:

@@ -1,0 +1,58 @@
+"""`localgcl convert`: from tables of any size to a graph folder."""
+
+import argparse
+
+from localgcl.io.folder.budget import parse_bytes
+from localgcl.io.folder.convert import convert
+from localgcl.system.text import shown
+
+DESCRIPTION = (
+    "Make a graph folder of edge and feature tables that need not fit in memory. Every command takes the folder where it takes "
+    "a data set. Repeat the command to go on after an interruption."
+)
+
+
+def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
+    """Tables, and where to write."""
+    parser.add_argument(
+        "edges",
+        metavar="EDGES",
+        help="edges with columns source,target: a file (csv, tsv, parquet, npy, npz), or a glob in quotes",
+    )
+    parser.add_argument(
+        "--features", metavar="F", help="features, first column the node id: a file or a glob (without it: structural features)"
+    )
+    parser.add_argument("--labels", metavar="F", help="labels, first column the node id: a file or a glob")
+    parser.add_argument(
+        "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="graph folder to write")
+    parser.add_argument("--name", default="", help="name of the graph (default: that of the edge file, or of DIR for a glob)")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="memory to take, such as 4GiB (default: half of what is free, at least 1GiB)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="start over: remove the graph that convert made in DIR")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Converts, and prints what the folder holds."""
+    header = convert(
+        options.edges,
+        options.out,
+        features=options.features,
+        labels=options.labels,
+        weight=options.weight,
+        name=options.name,
+        memory=None if options.memory is None else parse_bytes(options.memory),
+        overwrite=options.overwrite,
+        say=(lambda _: None) if options.quiet else print,
+        progress_bar=not options.quiet,
+    )
+    if options.quiet:
+        return
+    dropped = f", {header.loops:,} self-loops left out" if header.loops else ""
+    print(
+        f"{shown(options.out)}: {header.nodes:,} nodes, {header.edges:,} directed edges{dropped}, {header.features:,} features"
+    )
+    print(f"next: localgcl train {shown(options.out)}")

@@ -1,0 +1,95 @@
+"""open_graph: a graph folder -> Graph. Features stay on disk and are mapped; edges are read."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localgcl.graph import Graph, Split
+from localgcl.graph.csr import CSR, as_features, csr_tensor
+from localgcl.graph.stored import SPARSE, FolderError, Header, open_array, read_header
+
+_AGAIN = "run localgcl convert again"
+
+
+def open_graph(folder: str | os.PathLike[str]) -> Graph:
+    """The graph in a folder that `localgcl convert` made. O(|E|) for the edges; features are mapped, not read.
+
+    Raises:
+        FolderError: A file is missing, cut, changed or damaged; the message names it.
+    """
+    folder = Path(folder)
+    header = read_header(folder)
+    n = header.nodes
+    indptr = _array(folder, "indptr.npy", (n + 1,), np.int64)
+    if int(indptr[-1]) != header.edges:
+        raise FolderError(f"{folder / 'indptr.npy'} ends at {int(indptr[-1]):,} and not at {header.edges:,} edges; {_AGAIN}")
+    indices = _array(folder, "indices.npy", (header.edges,), np.int32, np.int64)
+    weights = _array(folder, "weights.npy", (header.edges,), np.float32) if "weights.npy" in header.files else None
+    y = _array(folder, "y.npy", (n,), np.int64) if "y.npy" in header.files else None
+    pointers, columns = _tensor(indptr), _tensor(indices).long()
+    values = None if weights is None else _tensor(weights)
+    return Graph(
+        pointers,
+        columns,
+        _features(folder, header),
+        None if y is None else _tensor(y),
+        _splits(folder, header),
+        _node_ids(folder, header),
+        header.name,
+        CSR(pointers, columns, weights=values, simple=True),
+        header.feature_names,
+        values,
+        folder,
+        trusted=True,
+    )
+
+
+def _features(folder: Path, header: Header) -> Tensor:
+    shape = (header.nodes, header.features)
+    if "x.npy" in header.files:
+        return as_features(_array(folder, "x.npy", shape, np.float32), copy=True)  # mapped read-only, so nothing is copied
+    pointers = _array(folder, SPARSE[0], (header.nodes + 1,), np.int64)
+    stored = (int(pointers[-1]),)
+    columns, values = _array(folder, SPARSE[1], stored, np.int32, np.int64), _array(folder, SPARSE[2], stored, np.float32)
+    return csr_tensor(_tensor(pointers), _tensor(columns).long(), _tensor(values), shape)
+
+
+def _splits(folder: Path, header: Header) -> tuple[Split, ...]:
+    if "splits.npy" not in header.files:
+        return ()
+    table = open_array(folder, "splits.npy")
+    if table.ndim != 2 or len(table) != header.nodes:
+        raise FolderError(f"{folder / 'splits.npy'} has shape {table.shape}, but there are {header.nodes} nodes; {_AGAIN}")
+    columns = ([torch.from_numpy(np.flatnonzero(column == part)) for part in (1, 2, 3)] for column in table.T)
+    return tuple(Split(train, val, test, f"split-{number}") for number, (train, val, test) in enumerate(columns))
+
+
+def _node_ids(folder: Path, header: Header) -> NDArray[Any]:
+    if "ids.parquet" not in header.files:
+        return np.arange(header.nodes)
+    import pyarrow.parquet
+
+    names = pyarrow.parquet.read_table(folder / "ids.parquet", columns=["id"]).column(0)
+    if len(names) != header.nodes:
+        raise FolderError(f"{folder / 'ids.parquet'} has {len(names)} ids for {header.nodes} nodes; {_AGAIN}")
+    array: NDArray[Any] = names.to_numpy()
+    return array if array.dtype == np.int64 else array.astype(str)
+
+
+def _array(folder: Path, name: str, shape: tuple[int, ...], *types: Any) -> NDArray[Any]:
+    """A mapped array of the shape that the header declares."""
+    array = open_array(folder, name)
+    if array.shape != shape or array.dtype not in types:
+        kind = np.dtype(types[0])
+        raise FolderError(f"{folder / name} has shape {array.shape} of {array.dtype} and not {shape} of {kind}; {_AGAIN}")
+    return array
+
+
+def _tensor(array: NDArray[Any]) -> Tensor:
+    """The array as a tensor that shares its memory; nobody writes to a Graph."""
+    return torch.from_numpy(np.asarray(array))

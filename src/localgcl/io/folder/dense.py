@@ -1,0 +1,109 @@
+"""Tables of features -> ids and blocks of float32, with all columns that hold no numbers in one error."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from localgcl.io.folder.ids import read_ids
+from localgcl.io.folder.streams import Part, batches
+from localgcl.system.text import shown
+
+_LISTED = 6
+
+
+class FeatureBlocks:
+    """Reads features block by block, and collects the columns that hold what is no finite number.
+
+    Args:
+        parts: The files; the id is their first column.
+        place: What to call the table in messages.
+    """
+
+    def __init__(self, parts: Sequence[Part], place: str) -> None:
+        self._parts, self._place = parts, place
+        self._wrong: dict[str, str] = {}
+
+    def read(self, *, integers: bool) -> Iterator[tuple[Any, NDArray[np.float32]]]:
+        """The ids and features of each block."""
+        for part in self._parts:
+            columns = range(len(part.names))
+            types = [pa.string(), *[pa.float32()] * (len(part.names) - 1)]
+            place, before = f"{part.place}, first column {part.names[0]!r:.80}", 0
+            try:
+                for first, *others in batches(part, columns, types):
+                    ids = read_ids(first, place, integers=integers, before=before)
+                    yield ids, self._block(part, ids, others)
+                    before += len(ids)
+            except ValueError:
+                self._find_texts(part)  # names all columns that are no numbers, where that is what is wrong
+                raise
+
+    def check(self) -> None:
+        """Raises ValueError if a value was empty, NaN or infinite; the message names the columns."""
+        if not self._wrong:
+            return
+        named = ", ".join([f"{name!r:.80} ({what})" for name, what in self._wrong.items()][:_LISTED])
+        more = f"... ({len(self._wrong)} columns in all)" if len(self._wrong) > _LISTED else ""
+        raise ValueError(
+            f"{self._place}: features are empty, NaN or infinite in {named}{more}; fill them in, or drop rows or columns"
+        )
+
+    def _block(self, part: Part, ids: Any, columns: Sequence[Any]) -> NDArray[np.float32]:
+        x = np.empty((len(ids), len(columns)), dtype=np.float32)
+        for j, column in enumerate(columns):
+            x[:, j] = as_floats(column)
+        wrong = ~np.isfinite(x)
+        if wrong.any():
+            for bad in np.flatnonzero(wrong.any(axis=0)).tolist():
+                node = ids[int(np.argmax(wrong[:, bad]))].as_py()
+                self._wrong.setdefault(part.names[bad + 1], f"first for node {node!r:.80}")
+        return x
+
+    def _find_texts(self, part: Part) -> None:
+        """Raises ValueError that names every column of a CSV file with a cell that is no number; else returns."""
+        if part.kind == ".parquet":
+            return
+        found: dict[str, str] = {}
+        names = part.names[1:]
+        for first, *others in batches(part, range(len(part.names)), [pa.string()] * len(part.names)):
+            for name, column in zip(names, others, strict=True):
+                row = None if name in found else _first_text(column)
+                if row is not None:
+                    found[name] = f"{shown(column[row].as_py())!r:.40} for node {first[row].as_py()!r:.80}"
+        if found:
+            named = ", ".join([f"{name!r:.80} ({what})" for name, what in found.items()][:_LISTED])
+            count = f"{len(found)} columns are no numbers" if len(found) > 1 else "a column is no number"
+            raise ValueError(f"{part.place}: {count}: {named}; encode or drop them")
+
+
+def as_floats(column: Any) -> NDArray[np.float32]:
+    """A column of numbers as float32; NaN where it is empty, infinite where a number is too large."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        values: NDArray[np.float32] = column.to_numpy(zero_copy_only=False).astype(np.float32)
+    return values
+
+
+def _first_text(column: Any) -> int | None:
+    """The first cell of a text column that is no number; None if there is none."""
+    filled = pc.if_else(pc.equal(column, ""), "0", column)  # empty cells are refused as such
+    try:
+        filled.cast(pa.float32())
+    except pa.ArrowInvalid:
+        for row, cell in enumerate(filled):
+            try:
+                cell.cast(pa.float32())
+            except pa.ArrowInvalid:
+                return row
+    return None

@@ -1,0 +1,94 @@
+"""A table of edges -> batches of ids and weights."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from localgcl.io.files import read_edges
+from localgcl.io.folder.ids import read_ids
+from localgcl.io.folder.inputs import Table
+from localgcl.io.folder.streams import Part, batches, edge_parts
+from localgcl.io.ids import Edges
+from localgcl.io.weight_columns import column_weights
+from localgcl.io.weights import warn_of_unused, weight_name
+
+ENDS = ("source", "target")
+
+
+class EdgeBatch(NamedTuple):
+    """Some edges: the ids of their ends, and their weights, if they have any, as a float32 array."""
+
+    source: Any
+    target: Any
+    weights: Any
+
+
+class EdgeRows:
+    """The edges of a table, read as often as they are asked for.
+
+    Args:
+        table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
+        weight: The column of weights, as for `read_graph`.
+    """
+
+    def __init__(self, table: Table, weight: str | None) -> None:
+        self.table = table
+        self._whole: Edges | None = None
+        self._parts: list[tuple[Part, list[int]]] = []
+        if table.is_array:
+            self._whole = read_edges(table.paths[0], weight)
+            self.weighted = self._whole.weights is not None
+            return
+        unused: dict[str, None] = {}
+        for part in edge_parts(table):
+            ends = [[name.strip().lower() for name in part.names].index(end) for end in ENDS]
+            others = [name for name in part.names if name.strip().lower() not in ENDS]
+            held = weight_name(others, weight, part.place)
+            self._parts.append((part, ends if held is None else [*ends, part.names.index(held)]))
+            unused.update(dict.fromkeys(name for name in others if name != held))
+        widths = {len(columns) for _, columns in self._parts}
+        if len(widths) > 1:
+            bare = next(part for part, columns in self._parts if len(columns) == 2)
+            raise ValueError(
+                f"{bare.place} has no edge weights, but other files have; give all the column, or weight='' for none"
+            )
+        self.weighted = widths == {3}
+        warn_of_unused(unused, table.place, weighted=self.weighted)
+
+    @property
+    def num_nodes(self) -> int | None:
+        """Known for an adjacency matrix."""
+        return None if self._whole is None else self._whole.num_nodes
+
+    @property
+    def count(self) -> int:
+        """About how many edges there are."""
+        return self.table.size.rows if self._whole is None else len(self._whole.source)
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The columns of ids in the first rows, each with its place."""
+        if self._whole is not None:
+            return [(self._whole.source, self._whole.place), (self._whole.target, self._whole.place)]
+        heads = []
+        for part, columns in self._parts[:1]:
+            first = next(batches(part, columns, [pa.string()] * len(columns)), [])
+            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, ENDS, strict=False)]
+        return heads
+
+    def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
+        """All edges; ids as for `read_ids`, weights checked."""
+        if self._whole is not None:
+            whole = self._whole
+            source, target = (read_ids(ids, whole.place, integers=integers) for ids in (whole.source, whole.target))
+            yield EdgeBatch(source, target, None if whole.weights is None else pa.array(whole.weights.numpy()))
+        for part, columns in self._parts:
+            before = 0
+            for found in batches(part, columns, [pa.string()] * len(columns)):
+                source, target = (
+                    read_ids(column, f"{part.place}, {end}", integers=integers, before=before)
+                    for column, end in zip(found, ENDS, strict=False)
+                )
+                weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
+                yield EdgeBatch(source, target, weights)
+                before += len(source)

@@ -1,0 +1,158 @@
+"""Edges by node row -> CSR: both directions, without loops and repeats, weights merged.
+
+`map_edges` looks up the rows of both ends of every edge. `write_edges` has DuckDB sort both directions, and merges repeats as
+the sorted edges come by. Merging follows `Graph.symmetrized`.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from localgcl.config import LocalGCLWarning
+from localgcl.graph.stored import open_array
+from localgcl.io.folder.arrays import blocks, index_type, new_array, writing
+from localgcl.io.folder.engine import parquet
+from localgcl.io.folder.ids import id_type
+from localgcl.io.folder.job import Facts, Job
+from localgcl.io.folder.merging import EdgeRun, Merging
+from localgcl.io.weight_columns import edge_of
+
+MAPPED = "mapped.parquet"
+_BLOCK = 1 << 22
+
+
+def map_edges(job: Job, facts: Facts) -> Facts:
+    """Writes mapped.parquet: the rows of both ends of each edge (s, t) and its weight (w)."""
+    kind = "INTEGER" if index_type(facts["nodes"]) is np.int32 else "BIGINT"
+    weight = ", e.w" if job.edges.weighted else ""
+    rows = _Rows(job)
+    with job.progress.stage("edges", job.edges.count) as done:
+        nodes = job.nodes(facts)
+        query = (
+            f"SELECT a.row::{kind} AS s, b.row::{kind} AS t{weight} FROM edge_rows e "
+            f"JOIN {nodes} a ON a.id = e.source JOIN {nodes} b ON b.id = e.target"
+        )
+        found = job.engine.write(query, job.folder / MAPPED, edge_rows=rows.stream(done))
+    if found < rows.count:
+        _refuse_unknown(job, facts)
+    if rows.count == 0 and rows.zeros == 0:
+        raise ValueError(f"{job.inputs.edges.place} has a header but no rows; write it again")
+    if rows.zeros:
+        warnings.warn(f"{rows.zeros:,} edges of weight 0 are left out (first {rows.first_zero})", LocalGCLWarning, stacklevel=2)
+    ((loops,),) = job.engine.rows(f"SELECT count(*) FROM {parquet(job.folder / MAPPED)} WHERE s = t")
+    # Weights that are all 1 are no weights: repeats are then merged, not summed.
+    return {"rows": rows.count, "loops": loops, "weighted": rows.differ, "files": []}
+
+
+def write_edges(job: Job, facts: Facts) -> Facts:
+    """Writes indptr.npy, indices.npy and weights.npy."""
+    n, weighted = facts["nodes"], facts["weighted"]
+    mapped = f"{parquet(job.folder / MAPPED)} WHERE s <> t"
+    there, back = ("s, t, 0 AS d, w", "t, s, 1, w") if weighted else ("s, t", "t, s")
+    order = "s, t, d, w" if weighted else "s, t"
+    query = f"SELECT * FROM (SELECT {there} FROM {mapped} UNION ALL SELECT {back} FROM {mapped}) ORDER BY {order}"
+    indptr = new_array(job.folder / "indptr.npy", (n + 1,), np.int64)
+    merging = Merging(weighted=weighted)
+    sums = job.folder / "sums.npy"
+    with (
+        job.progress.stage("sorting", 2 * (facts["rows"] - facts["loops"])) as done,
+        writing(job.folder / "indices.npy", index_type(n)) as indices,
+        writing(sums, np.float64) as weights,
+    ):
+        for part in merging.merged(_counted(job.engine.batches(query), done)):
+            indices.append(part.target)
+            if part.weights is not None:
+                weights.append(part.weights)
+            first = int(part.source[0])
+            counts = np.bincount(part.source - first)
+            indptr[first + 1 : first + 1 + len(counts)] += counts
+    total = 0
+    for block in blocks(n + 1, _BLOCK):
+        indptr[block] = total + np.cumsum(indptr[block])
+        total = int(indptr[block.stop - 1])
+    indptr.flush()  # type: ignore[attr-defined]  # a mapped array
+    kept = weighted and _write_weights(job, undirected=merging.undirected)
+    sums.unlink()
+    files = ["indptr.npy", "indices.npy", *(["weights.npy"] if kept else [])]
+    return {"edges": indices.count, "files": files}
+
+
+def _counted(batches: Iterator[Any], done: Callable[[int], object]) -> Iterator[EdgeRun]:
+    for batch in batches:
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        done(len(columns[0]))
+        yield EdgeRun(*columns)
+
+
+def _write_weights(job: Job, *, undirected: bool) -> bool:
+    """Writes weights.npy from the sums of both directions, in single precision; False, and no file, if all weights are 1."""
+    sums, path = open_array(job.folder, "sums.npy"), job.folder / "weights.npy"
+    ones = True
+    with writing(path, np.float32) as out:
+        for block in blocks(len(sums), _BLOCK):
+            with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
+                weights = (sums[block] / 2 if undirected else sums[block]).astype(np.float32)
+            if not np.isfinite(weights).all():
+                raise ValueError(
+                    f"{job.inputs.edges.place}: the weights of parallel edges sum to more than "
+                    f"{np.finfo(np.float32).max:.1e}; rescale them"
+                )
+            ones = ones and bool((weights == 1).all())
+            out.append(weights)
+    if ones:
+        path.unlink()
+    return not ones
+
+
+class _Rows:
+    """The rows of edges for DuckDB, and what is counted as they go by."""
+
+    def __init__(self, job: Job) -> None:
+        self.count = self.zeros = 0
+        self.first_zero = ""
+        self.differ = False
+        """Whether a weight is other than 1."""
+        self._job = job
+
+    def stream(self, done: Callable[[int], object]) -> tuple[Any, Iterator[Any]]:
+        """Schema and batches: source, target and w."""
+        kind = id_type(self._job.integers)
+        fields = [("source", kind), ("target", kind), ("w", pa.float32())]
+        schema = pa.schema(fields if self._job.edges.weighted else fields[:2])
+        return schema, self._batches(schema, done)
+
+    def _batches(self, schema: Any, done: Callable[[int], object]) -> Iterator[Any]:
+        for source, target, weights in self._job.edges.batches(integers=self._job.integers):
+            done(len(source))
+            columns = [source, target]
+            if weights is not None:
+                w = weights.to_numpy()
+                zeros = np.flatnonzero(w == 0)
+                if zeros.size and not self.zeros:
+                    self.first_zero = edge_of(source, target)(int(zeros[0]))
+                self.zeros += zeros.size
+                self.differ = self.differ or bool((w[w > 0] != 1).any())
+                columns = [source, target, weights]
+                if zeros.size:
+                    columns = [column.filter(pa.array(w > 0)) for column in columns]
+            self.count += len(columns[0])
+            yield pa.record_batch(columns, schema=schema)
+
+
+def _refuse_unknown(job: Job, facts: Facts) -> None:
+    """Raises ValueError that names the first id that is no node, and counts the others: sources first, then targets."""
+    rows = _Rows(job)
+    query = (
+        "SELECT id, min(place) AS place FROM (SELECT unnest([source, target]) AS id, unnest([0, 1]) AS place FROM edge_rows) e "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {job.nodes(facts)} n WHERE n.id = e.id) GROUP BY id"
+    )
+    count, first = job.engine.rows(
+        f"SELECT count(*), arg_min(id, (place, id)) FROM ({query})", edge_rows=rows.stream(lambda _: None)
+    )[0]
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    raise ValueError(
+        f"{job.inputs.edges.place}: node {first!r:.80}{more} has no row in {job.missing(facts)}; add its row or drop its edges"
+    )

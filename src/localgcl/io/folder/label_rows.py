@@ -1,0 +1,60 @@
+"""A table or an array of labels -> class numbers with ids, or in node order."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from localgcl.io.columns import labels_of
+from localgcl.io.folder.ids import id_type, read_ids
+from localgcl.io.folder.inputs import Table
+from localgcl.io.folder.streams import Part, batches, id_parts
+from localgcl.io.formats import read_arrays
+from localgcl.io.labels import class_numbers
+from localgcl.system.text import listed
+
+
+class LabelRows:
+    """The labels of a table, read as often as they are asked for."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.array: NDArray[np.int64] | None = None
+        """One class number a node, where the file has no ids."""
+        self._parts: list[Part] = []
+        if not table.is_array:
+            self._parts = id_parts(table)
+            first = self._parts[0]
+            if len(first.names) != 2:
+                raise ValueError(f"{first.place} has the columns {listed(first.names)}; labels need two: id and label")
+            return
+        y = read_arrays(table.paths[0], table.kinds[0], ("y",))["y"]
+        if isinstance(y, sp.csr_array):
+            raise ValueError(f"{table.place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class per node")
+        self.array = class_numbers(y, table.place)
+
+    @property
+    def num_nodes(self) -> int | None:
+        return None if self.array is None else len(self.array)
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The ids in the first rows, with their place."""
+        first = [next(batches(part, [0], [pa.string()]), None) for part in self._parts[:1]]
+        return [(found[0], self.table.place) for found in first if found is not None]
+
+    def stream(self, *, integers: bool) -> tuple[Any, Iterator[Any]]:
+        """Schema and batches: id and label."""
+        schema = pa.schema([("id", id_type(integers)), ("label", pa.int64())])
+        return schema, self._batches(schema, integers=integers)
+
+    def _batches(self, schema: Any, *, integers: bool) -> Iterator[Any]:
+        for part in self._parts:
+            before = 0
+            for first, second in batches(part, [0, 1], [pa.string()] * 2):
+                ids = read_ids(first, f"{part.place}, first column {part.names[0]!r:.80}", integers=integers, before=before)
+                numbers = labels_of(pa.table({"id": ids, "label": second}), part.place).values
+                yield pa.record_batch([ids, pa.array(numbers)], schema=schema)
+                before += len(ids)

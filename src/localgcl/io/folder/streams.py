@@ -1,0 +1,161 @@
+"""Tables in files -> batches of columns, one at a time, whatever the size of the files."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from localgcl.graph.checks import check_distinct
+from localgcl.io.columns import check_edge_columns
+from localgcl.io.damage import BROKEN, unreadable
+from localgcl.io.folder.inputs import Table
+from localgcl.io.formats import bad_cell, first_row, looks_like_data
+from localgcl.io.pandas_index import ids_first
+from localgcl.system.text import listed, shown
+
+_ROWS = 1 << 16
+_BLOCK = 1 << 24  # bytes of a CSV file at a time, and of its longest row
+_CELLS = 1 << 23  # numbers in a batch, at the most
+
+
+class Part(NamedTuple):
+    """One file of a table."""
+
+    path: Path
+    kind: str
+    names: tuple[str, ...]
+    """Its columns. The id is the first one of features and labels."""
+    skip: int
+    """Lines of a CSV file before its data."""
+
+    @property
+    def place(self) -> str:
+        return shown(self.path)
+
+
+def edge_parts(table: Table) -> list[Part]:
+    """The files of a table of edges; ValueError unless each has the columns `source` and `target`."""
+    parts = []
+    for path, kind in zip(table.paths, table.kinds, strict=True):
+        names, skip, fix = _parquet_names(path) if kind == ".parquet" else first_row(path, kind), 1, "rename them"
+        if kind != ".parquet":
+            fix = "rename them, or add the header line source,target"
+            if len(names) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in names):
+                names, skip = ["source", "target"], 0
+        check_edge_columns(names, shown(path), fix)
+        parts.append(Part(path, kind, tuple(names), skip))
+    return parts
+
+
+def id_parts(table: Table) -> list[Part]:
+    """The files of a table whose first column is the node id; ValueError unless all have the same columns."""
+    parts = []
+    for path, kind in zip(table.paths, table.kinds, strict=True):
+        place = shown(path)
+        if kind == ".parquet":
+            names = _id_first_names(path)
+        else:
+            names = first_row(path, kind)
+            if looks_like_data(names):
+                raise ValueError(f"{place}: the first row ({listed(names)}) looks like data; add a header line such as id,a,b")
+        check_distinct(names, place)
+        parts.append(Part(path, kind, tuple(names), 1))
+    first = parts[0]
+    for part in parts:
+        if part.names != first.names:
+            raise ValueError(
+                f"{part.place} has the columns {listed(part.names)}, but {first.place} has {listed(first.names)}; give all "
+                "files the same columns in the same order"
+            )
+    return parts
+
+
+def empty_table(part: Part, value_type: Any) -> Any:
+    """A table without rows with the names and types of a file; cells of a CSV file are text in its first column."""
+    if part.kind == ".parquet":
+        table = _schema(part.path).empty_table()
+        return table.select(list(part.names)).replace_schema_metadata(None)
+    columns = [pa.array([], pa.string()), *(pa.array([], value_type) for _ in part.names[1:])]
+    return pa.table(columns, names=list(part.names))
+
+
+def batches(part: Part, columns: Sequence[int], csv_types: Sequence[Any]) -> Iterator[list[Any]]:
+    """Some columns of a file as pyarrow arrays, batch by batch.
+
+    Args:
+        part: The file.
+        columns: Their positions in `part.names`, in the order wanted.
+        csv_types: What cells of a CSV file are read as, one type a column. Text is stripped of white space around it.
+
+    Raises:
+        ValueError: The file is damaged, or a cell cannot be read; the message names the place.
+    """
+    read = _parquet_batches(part, columns) if part.kind == ".parquet" else _csv_batches(part, columns, csv_types)
+    for batch in read:
+        if batch.num_rows:
+            yield [batch.column(place) for place in range(batch.num_columns)]
+
+
+def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
+    names = [part.names[column] for column in columns]
+    rows = max(1024, min(_ROWS, _CELLS // len(names)))
+    try:
+        with pyarrow.parquet.ParquetFile(part.path, pre_buffer=False) as file:
+            for batch in file.iter_batches(rows, columns=names):
+                batch.validate(full=True)  # pyarrow does not look whether text is UTF-8
+                yield batch.select(names)
+    except (*BROKEN, pa.ArrowException) as error:
+        raise unreadable(part.place, error) from error
+
+
+def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> Iterator[Any]:
+    # By position, since a header may repeat a name.
+    names, wanted = [str(i) for i in range(len(part.names))], [str(column) for column in columns]
+    options = {
+        "read_options": pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter="\t" if part.kind.startswith(".tsv") else ","),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
+        ),
+    }
+    try:
+        with pyarrow.csv.open_csv(part.path, **options) as reader:
+            for batch in reader:
+                trimmed = [pc.utf8_trim_whitespace(c) if pa.types.is_string(c.type) else c for c in batch.columns]
+                yield pa.record_batch(trimmed, names=wanted)
+    except (*BROKEN, pa.ArrowException) as error:
+        if "Empty CSV file" not in str(error):  # a part without rows
+            raise bad_cell(part.path, part.names, error) from error
+
+
+def _schema(path: Path) -> Any:
+    try:
+        return pyarrow.parquet.read_schema(path)
+    except (*BROKEN, pa.ArrowException) as error:
+        raise unreadable(shown(path), error) from error
+
+
+def _parquet_names(path: Path) -> list[str]:
+    names: list[str] = _schema(path).names
+    check_distinct(names, shown(path))
+    return names
+
+
+def _id_first_names(path: Path) -> list[str]:
+    """The columns of a Parquet file, the pandas index first where it holds the ids."""
+    schema = _schema(path)
+    text = (schema.metadata or {}).get(b"pandas", b"{}")
+    try:
+        levels = json.loads(text).get("index_columns", [])
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise unreadable(f"the pandas metadata of {shown(path)}", error) from error
+    if any(isinstance(level, dict) and level.get("name") is not None for level in levels):
+        raise ValueError(f"{shown(path)} has its ids in the index of a pandas frame alone; write it after reset_index()")
+    names: list[str] = ids_first(schema.empty_table(), shown(path)).column_names
+    return names

@@ -1,0 +1,191 @@
+"""The state of a conversion on disk: which stages are done, so that a killed one goes on.
+
+A stage writes into OUT/.convert. When it is done, state.json there says so, with the hash of every file that it made. At the
+end the files are moved to OUT, the header is written, and .convert is removed.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from localgcl.graph.stored import HEADER, NAMES, WORK, FolderError, Header, declared, file_hash, read_header, write_header
+from localgcl.io.folder.job import Facts
+from localgcl.system.files import replacing
+from localgcl.system.text import shown
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+STATE, LOCK, SPILL = "state.json", "lock", "spill"
+_OVER = "choose another --out, or start over with --overwrite"
+
+
+class Work:
+    """The folder OUT/.convert and its state.
+
+    Args:
+        out: The graph folder.
+        inputs: Fingerprint of the files and options.
+    """
+
+    def __init__(self, out: Path, inputs: str) -> None:
+        self.out, self.folder, self.inputs = out, out / WORK, inputs
+        self.integers: bool | None = None
+        """Whether ids are integers; None until the heads of the files were looked at."""
+        self.stages: dict[str, Facts] = {}
+        self.hashes: dict[str, str] = {}
+
+    @property
+    def facts(self) -> Facts:
+        """What all stages found out."""
+        return {name: value for stage in self.stages.values() for name, value in stage.items()}
+
+    def load(self) -> None:
+        """Reads the state that an earlier process left, if there is one."""
+        state = _read_state(self.folder)
+        if state is not None:
+            self.integers, self.stages, self.hashes = state["integers"], state["stages"], state["hashes"]
+
+    def begin(self, *, integers: bool) -> None:
+        """Forgets all stages."""
+        self.integers, self.stages, self.hashes = integers, {}, {}
+        self._save()
+
+    def record(self, stage: str, facts: Facts) -> None:
+        """Notes that a stage is done."""
+        for name in facts["files"]:
+            self.hashes[name] = _settled_hash(self.folder / name)
+        self.stages[stage] = facts
+        self._save()
+
+    def publish(self, header: Header) -> Header:
+        """Moves the files to their places and writes the header. Done again after a kill, it ends the same."""
+        for name in self.hashes:
+            if (self.folder / name).exists():
+                (self.folder / name).replace(self.out / name)
+        return write_header(self.out, header, self.hashes)
+
+    def clean(self) -> None:
+        """Removes OUT/.convert."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _save(self) -> None:
+        content = {"inputs": self.inputs, "integers": self.integers, "stages": self.stages, "hashes": self.hashes}
+        with replacing(self.folder / STATE) as temporary:
+            temporary.write_text(json.dumps(content), encoding="utf-8")
+
+
+def finished(out: Path, inputs: str) -> Header | None:
+    """The header of a whole graph folder that was made from these inputs; None if there is none to be had.
+
+    Raises:
+        FolderError: The folder holds something else.
+    """
+    if out.exists() and not out.is_dir():
+        raise FolderError(f"{shown(out)} is a file; {_OVER.partition(',')[0]}")
+    if (out / HEADER).exists():
+        if declared(out).inputs != inputs:
+            raise FolderError(f"{shown(out)} holds a graph of other files or options; {_OVER}")
+        try:
+            return read_header(out)
+        except FolderError:
+            remove_ours(out)  # damaged: it is made again
+    state = _read_state(out / WORK)
+    if state is not None and state["inputs"] != inputs:
+        raise FolderError(f"{shown(out)} holds a half-done conversion of other files or options; {_OVER}")
+    if state is None and out.is_dir():
+        _refuse_foreign(out)
+    return None
+
+
+def remove_ours(out: Path) -> None:
+    """Removes what `localgcl convert` made in a folder, finished or not, and nothing else.
+
+    Raises:
+        FolderError: It cannot be told what was made.
+    """
+    _check_idle(out)
+    names: set[str] = set()
+    if (out / HEADER).exists():
+        names |= set(declared(out).files)
+    state = _read_state(out / WORK)
+    names |= set() if state is None else set(state["hashes"])
+    (out / HEADER).unlink(missing_ok=True)  # first: from now on nothing here reads as whole
+    for name in names & set(NAMES):
+        (out / name).unlink(missing_ok=True)
+    if state is not None:
+        shutil.rmtree(out / WORK)
+
+
+@contextlib.contextmanager
+def claimed(work: Work) -> Iterator[None]:
+    """Makes OUT/.convert and locks it for as long as it is used."""
+    work.folder.mkdir(parents=True, exist_ok=True)
+    with (work.folder / LOCK).open("wb") as file:
+        _lock(file.fileno(), work.out)
+        shutil.rmtree(work.folder / SPILL, ignore_errors=True)
+        (work.folder / SPILL).mkdir()
+        yield
+
+
+def _check_idle(out: Path) -> None:
+    """FolderError if another process converts into `out`."""
+    if (out / WORK / LOCK).exists():
+        with (out / WORK / LOCK).open("r+b") as file:
+            _lock(file.fileno(), out)
+
+
+def _lock(descriptor: int, out: Path) -> None:
+    """Locks a file until it is closed. Where there are no locks (Windows, some network file systems), nothing is checked."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FolderError(f"another process converts into {shown(out)}; wait for it, or choose another --out") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+            raise
+
+
+def _refuse_foreign(out: Path) -> None:
+    """FolderError if files that are not ours stand where ours would go. Other files are in nobody's way."""
+    inside = {entry.name for entry in os.scandir(out)} & {*NAMES, HEADER}
+    if (out / WORK).exists():  # killed before it wrote its state
+        inside |= {f"{WORK}/{entry.name}" for entry in os.scandir(out / WORK) if not _is_scratch(entry.name)}
+    if inside:
+        raise FolderError(f"{shown(out)} holds {min(inside)!r:.80}, which localgcl convert did not make; choose another --out")
+
+
+def _is_scratch(name: str) -> bool:
+    return name in (LOCK, SPILL) or name.startswith(f".{STATE}.")
+
+
+def _read_state(folder: Path) -> dict[str, Any] | None:
+    path = folder / STATE
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        known = {"inputs": str, "integers": (bool, type(None)), "stages": dict, "hashes": dict}
+        if not all(isinstance(state[name], kind) for name, kind in known.items()):  # type: ignore[arg-type]
+            raise TypeError(sorted(state))
+    except (ValueError, KeyError, TypeError) as error:
+        raise FolderError(
+            f"{shown(path)} is damaged; delete the folder {shown(folder)} and run localgcl convert again"
+        ) from error
+    return state
+
+
+def _settled_hash(path: Path) -> str:
+    """SHA-256 of a file, once it is on the disk."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+    return file_hash(path)
