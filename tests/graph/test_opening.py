@@ -10,8 +10,10 @@ import scipy.sparse as sp
 import torch
 
 from localgcl import Graph
+from localgcl.config import Preparation
 from localgcl.datasets import sbm
 from localgcl.graph.arrays import is_frozen
+from localgcl.graph.prepare import prepare
 from localgcl.graph.stored import FolderError, Header, open_array, read_header, write_header
 from tests.references.folders import stored
 
@@ -84,3 +86,16 @@ def test_a_header_of_another_graph_is_refused(tmp_path: Path, changed: dict[str,
     read_header(tmp_path)
     with pytest.raises(FolderError, match=message):
         Graph.open(tmp_path)
+
+
+def test_edges_of_a_very_large_graph_stay_on_disk_until_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = sbm(200, features=5, seed=0).symmetrized()
+    stored(graph, tmp_path)
+    read = Graph.open(tmp_path)
+    monkeypatch.setattr("localgcl.graph.opening._MOST_READ", 10)
+    mapped = Graph.open(tmp_path)
+    assert (read.indices.dtype, mapped.indices.dtype) == (torch.int64, torch.int32)
+    assert not mapped.csr.has_loops
+    prepared = prepare(mapped, Preparation(), {})
+    assert prepared.indices.dtype == torch.int64
+    assert torch.equal(prepared.indices, graph.indices)

@@ -1,4 +1,4 @@
-"""open_graph: a graph folder -> Graph. Features stay on disk and are mapped; edges are read."""
+"""open_graph: a graph folder -> Graph. Features stay on disk and are mapped; edges are read, unless there are very many."""
 
 import os
 from pathlib import Path
@@ -14,10 +14,12 @@ from localgcl.graph.csr import CSR, as_features, csr_tensor
 from localgcl.graph.stored import SPARSE, FolderError, Header, open_array, read_header
 
 _AGAIN = "run localgcl convert again"
+_MOST_READ = 2**26
+"""Edges of larger graphs stay on disk, too, in the integers of the folder."""
 
 
 def open_graph(folder: str | os.PathLike[str]) -> Graph:
-    """The graph in a folder that `localgcl convert` made. O(|E|) for the edges; features are mapped, not read.
+    """The graph in a folder that `localgcl convert` made. O(|E|) for up to 67 million edges; features are mapped, not read.
 
     Raises:
         FolderError: A file is missing, cut, changed or damaged; the message names it.
@@ -31,7 +33,8 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
     indices = _array(folder, "indices.npy", (header.edges,), np.int32, np.int64)
     weights = _array(folder, "weights.npy", (header.edges,), np.float32) if "weights.npy" in header.files else None
     y = _array(folder, "y.npy", (n,), np.int64) if "y.npy" in header.files else None
-    pointers, columns = _tensor(indptr), _tensor(indices).long()
+    pointers, columns = _tensor(indptr), _tensor(indices)
+    columns = columns.long() if header.edges <= _MOST_READ else columns
     values = None if weights is None else _tensor(weights)
     return Graph(
         pointers,

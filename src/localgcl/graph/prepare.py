@@ -1,5 +1,6 @@
 """Prepares a loaded graph for training: edges made undirected, features scaled. Graph -> Graph."""
 
+import dataclasses
 import hashlib
 import warnings
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from localgcl.config import LocalGCLWarning, Preparation, Scaling
 from localgcl.graph import Graph, Split
-from localgcl.graph.csr import csr_tensor, features_to_scipy
+from localgcl.graph.csr import CSR, csr_tensor, features_to_scipy
 
 ColumnStatistics = dict[str, Tensor]
 """Mean and deviation of each feature column of the training graph, for scaling="standard"; empty otherwise."""
@@ -37,6 +38,9 @@ def prepare(graph: Graph, preparation: Preparation, statistics: ColumnStatistics
     releases behind the paper's edge counts, and self-loops in the GCN weigh half as much. Dropping them sums their weights,
     where edges have any (`Graph.symmetrized`).
     """
+    if graph.indices.dtype != torch.int64:  # mapped from a folder
+        csr = CSR(graph.indptr, graph.indices.long(), weights=graph.weights, simple=True)
+        graph = dataclasses.replace(graph, indices=csr.indices, structure=csr, trusted=True)
     if preparation.symmetrise and preparation.parallel_edges == "drop":
         graph = graph.symmetrized()
     elif preparation.symmetrise:

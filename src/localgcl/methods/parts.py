@@ -13,7 +13,7 @@ from localgcl.graph import Graph
 
 def require_edges(graph: Graph, why: str) -> None:
     """Raises ValueError when no two nodes are connected; `why` says what the method then lacks."""
-    if graph.num_edges == int(graph.loops.sum()):
+    if graph.neighbourhoods.num_entries == 0:
         raise ValueError(
             f"no two of the {graph.num_nodes} nodes are connected, so {why}; "
             "add edges, for example a k-nearest-neighbour graph of the features (scikit-learn's kneighbors_graph)"
