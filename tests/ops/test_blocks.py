@@ -5,7 +5,8 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
-from localgcl.ops.blocks import block, without_some
+from localgcl.ops import blocks
+from localgcl.ops.blocks import block, draw_nodes, without_some
 from tests.references.graphs import weighted_graph
 
 GRAPH = sbm(100, mean_degree=8, seed=0)
@@ -84,3 +85,15 @@ def test_a_share_of_the_neighbours_is_left_out() -> None:
     # A share of 3,000 draws has deviation .009: five of them.
     assert len(left) / len(edges) == pytest.approx(0.6, abs=0.045)
     assert torch.equal(without_some(csr, 0.0, torch.Generator()).indices, csr.indices)
+
+
+@pytest.mark.parametrize("permuted", [2**20, 0], ids=["permutation", "draws"])
+def test_nodes_are_drawn_once_each_and_evenly(permuted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_PERMUTED", permuted)
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.stack([draw_nodes(10, 4, generator) for _ in range(3000)])
+    assert (draws.diff(dim=1) > 0).all()
+    counts = torch.bincount(draws.flatten(), minlength=10) / 3000
+    # Each node is in a draw with probability 0.4: a deviation of 0.009 over 3,000 draws, of which five are allowed.
+    torch.testing.assert_close(counts, torch.full((10,), 0.4), rtol=0, atol=0.045)
+    assert draw_nodes(10, 10, generator).tolist() == list(range(10))

@@ -21,7 +21,7 @@ from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, encoder_memory, encoder_stacks
-from localgcl.ops.blocks import block, without_some
+from localgcl.ops.blocks import block, draw_nodes, without_some
 from localgcl.ops.negatives import Reduce
 
 
@@ -125,7 +125,7 @@ class LocalGCL(Method):
         for step in itertools.count(first):
             (state,) = np.random.SeedSequence((self.config.training.seed, step)).generate_state(1, np.uint64)
             generator = torch.Generator().manual_seed(int(state >> np.uint64(1)))
-            nodes = torch.randperm(n, generator=generator)[: self.options.batch].sort().values.to(whole.graph.device)
+            nodes = draw_nodes(n, self.options.batch, generator).to(whole.graph.device)
             rows, edges = block(neighbours, nodes, self.options.sampled, generator)
             yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, rows), neighbours=edges.to(device))
 

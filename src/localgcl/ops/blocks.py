@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from localgcl.graph.csr import CSR
+
+# Up to this many nodes a batch is the head of a permutation.
+_PERMUTED = 2**20
 
 
 class Block(NamedTuple):
@@ -22,7 +25,7 @@ class Block(NamedTuple):
 
 
 def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> Block:
-    """The block of `nodes`, which are distinct. O(sum of their degrees, with a sort).
+    """The block of `nodes`, which are distinct. O(sum of their degrees, with a sort): nothing of the size of the graph.
 
     Args:
         csr: Neighbourhoods of the whole graph.
@@ -43,18 +46,45 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
         degree = degree.clamp(max=sampled)
         own = torch.arange(nodes.numel(), device=device).repeat_interleave(degree, output_size=place.numel())
     targets = csr.indices[place].long()  # a graph folder has smaller numbers
-    position = torch.full((csr.num_columns,), -1, device=device)
-    position[nodes] = torch.arange(nodes.numel(), device=device)
-    others = targets[position[targets] < 0].unique()
-    position[others] = nodes.numel() + torch.arange(others.numel(), device=device)
+    inside, columns = _places(targets, nodes)
+    others = targets[~inside].unique()
+    columns[~inside] = nodes.numel() + torch.searchsorted(others, targets[~inside])
     # Columns of a CSR row increase.
-    columns = position[targets]
     order = torch.argsort(own * (nodes.numel() + others.numel()) + columns)
     weights = None if csr.weights is None else csr.weights[place[order]]
     indptr = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=device)
     torch.cumsum(degree, 0, out=indptr[1:])
     read = torch.cat([nodes, others])
     return Block(read, CSR(indptr, columns[order], read.numel(), rows=own, weights=weights))
+
+
+def _places(values: Int[Tensor, " m"], among: Int[Tensor, " b"]) -> tuple[Bool[Tensor, " m"], Int[Tensor, " m"]]:
+    """Whether each value is in `among`, whose entries are distinct, and where; 0 for those that are not."""
+    ordered, order = among.sort()
+    found = torch.searchsorted(ordered, values).clamp(max=ordered.numel() - 1)
+    inside = ordered[found] == values
+    return inside, torch.where(inside, order[found], 0)
+
+
+def draw_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Int[Tensor, " b"]:
+    """`count` different nodes, in increasing order; all sets are equally likely. Of large graphs, without a permutation."""
+    if num_nodes <= _PERMUTED or 2 * count > num_nodes:
+        return torch.randperm(num_nodes, generator=generator)[:count].sort().values
+    drawn = torch.empty(0, dtype=torch.int64)
+    while drawn.numel() < count:
+        more = torch.randint(num_nodes, (count,), generator=generator)
+        drawn = torch.cat([drawn, more])
+        # First come, first kept: later repeats are dropped, so every set is equally likely.
+        values, first = _first_places(drawn)
+        drawn = values[first.argsort()]
+    return drawn[:count].sort().values
+
+
+def _first_places(values: Int[Tensor, " m"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " k"]]:
+    """The different values, and where each occurs first."""
+    unique, inverse = values.unique(return_inverse=True)
+    first = torch.full((unique.numel(),), values.numel()).scatter_reduce_(0, inverse, torch.arange(values.numel()), "amin")
+    return unique, first
 
 
 def without_some(csr: CSR, share: float, generator: torch.Generator) -> CSR:
