@@ -27,7 +27,8 @@ _ROWS, _LARGE = 50_000, 100_000
 _NARROWEST = 4
 _ALIKE = 0.55
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-# How long baselines train, by their own loss (benchmarks/results/convergence.csv): no label was looked at. Patience exceeds the
+# How long baselines train, by their own loss on a few small graphs, one seed (benchmarks/results/convergence.csv); no label was
+# looked at. Patience exceeds the
 # longest wait before 99% of the drop: the losses of DGI and MVGRL rise before they fall, and the published 20 steps keep the
 # initial weights. Steps cover 99% of the drop (GCA and AFGRL: 95%), where the published number is several times as large.
 # GRACE, CCA-SSG, SUGRL and AF-GCL keep their published lengths.
@@ -85,6 +86,7 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
         own, tier, why = 2, {"learning_rate": 2e-3, "sampled": 4}, "neighbours are alike"
     else:
         # Small steps and all neighbours: what they share is faint, and the node's own features must survive.
+        # Twelve at this rate lies between candidates of benchmarks/results/defaults.csv and is not among them.
         own, tier, why = 12, {"learning_rate": 1e-3, "sampled": 0}, "neighbours are not alike: most channels read a node alone"
     channels = ("X", *_AVERAGED, *("X",) * (own - 1))
     asked = plain(given.get("dim", dim))
