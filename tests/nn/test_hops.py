@@ -47,6 +47,14 @@ def unit(z: Tensor) -> Tensor:
     return torch.nn.functional.normalize(z, dim=1)
 
 
+def assert_same_gradients(ours: Tensor, theirs: Tensor, one: torch.nn.Module, other: torch.nn.Module) -> None:
+    weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(1))
+    (ours * weights).sum().backward()
+    (theirs * weights).sum().backward()
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
 def test_channel_sx_is_a_gcn_of_one_layer() -> None:
     hops = encoder(DENSE, dim=8, channels=("SX",))
     gcn = GCN(DENSE.num_features, options(encoder="gcn", dim=8))
@@ -54,11 +62,7 @@ def test_channel_sx_is_a_gcn_of_one_layer() -> None:
     (ours,) = hops.parts(hops.inputs(DENSE))
     theirs = gcn(gcn.inputs(DENSE))
     torch.testing.assert_close(ours, theirs)
-    weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(1))
-    (ours * weights).sum().backward()
-    (theirs * weights).sum().backward()
-    for a, b in zip(hops.channels[0].parameters(), gcn.parameters(), strict=True):
-        torch.testing.assert_close(a.grad, b.grad)
+    assert_same_gradients(ours, theirs, hops.channels[0], gcn)
 
 
 def weighted(graph: Graph) -> Graph:
@@ -234,11 +238,7 @@ def test_channel_g2x_is_a_gcn_of_two_layers() -> None:
     gcn.load_state_dict(hops.channels[0].state_dict())
     (ours,), theirs = hops.parts(hops.inputs(DENSE)), gcn(gcn.inputs(DENSE))
     torch.testing.assert_close(ours, theirs)
-    weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(1))
-    (ours * weights).sum().backward()
-    (theirs * weights).sum().backward()
-    for a, b in zip(hops.channels[0].parameters(), gcn.parameters(), strict=True):
-        torch.testing.assert_close(a.grad, b.grad)
+    assert_same_gradients(ours, theirs, hops.channels[0], gcn)
 
 
 def test_a_gcn_channel_gives_a_batch_its_rows_and_leaves_empty_ones_zero() -> None:

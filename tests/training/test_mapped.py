@@ -39,6 +39,16 @@ def test_a_folder_trains_and_embeds_as_memory_does(
     assert torch.equal(torch.cat(list(there.embed_blocks(graph))), there.embed(graph))
 
 
+def test_a_row_of_zeros_stays_zero_beside_fourier_columns(tmp_path: Path) -> None:
+    x = GRAPH.x.clone()
+    x[7] = 0
+    graph = GRAPH.with_features(x)
+    folder, config = stored(graph, tmp_path), configure("local-gcl", HOPS | {"fourier": 8, "channels": ("X", "SX")})
+    here, there = fit(graph, config).embed(graph), fit(folder, config).embed(folder)
+    assert not there[7, :10].any()
+    torch.testing.assert_close(there, here, rtol=0, atol=1e-4)
+
+
 def test_weights_of_edges_count(tmp_path: Path) -> None:
     directed = GRAPH.rows < GRAPH.indices
     weights = 0.5 + torch.rand(int(directed.sum()), generator=torch.Generator().manual_seed(0))

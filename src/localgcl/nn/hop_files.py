@@ -5,7 +5,6 @@ all, so a run that is stopped goes on with the files that are there.
 """
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,9 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from localgcl.graph.csr import as_features
 from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots
+from localgcl.io.parts import write_npy
 from localgcl.nn.fourier import FourierColumns
 from localgcl.ops.cpu.averaging import average_rows
 from localgcl.system.files import replacing
@@ -45,7 +46,7 @@ def channel_rows(graph: MappedGraph, matrix: str, power: int, widen: FourierColu
 def _features(graph: MappedGraph, widen: FourierColumns | None) -> Callable[[range], NDArray[Any]]:
     def compute(rows: range) -> NDArray[Any]:
         x = graph.features(rows)
-        return (x if widen is None else widen(x)).detach().cpu().numpy()
+        return (x if widen is None else widen(x.to(widen.phases.device))).detach().cpu().numpy()
 
     return compute
 
@@ -59,30 +60,21 @@ def _averages(graph: MappedGraph, matrix: str, power: int, widen: FourierColumns
 
 
 def _write(path: Path, graph: MappedGraph, compute: Callable[[range], NDArray[Any]]) -> None:
-    """Writes an (n, f) array of float32 from front to back."""
+    """Writes an (n, f) array from front to back."""
     with replacing(path) as temporary, temporary.open("wb") as file:
-        for rows in blocks(graph.num_nodes):
-            block = np.ascontiguousarray(compute(rows), dtype=np.float32)
-            if rows.start == 0:
-                shape = {"shape": (graph.num_nodes, block.shape[1]), "fortran_order": False, "descr": "<f4"}
-                np.lib.format.write_array_header_1_0(file, shape)
-            file.write(block.data)
+        write_npy(file, map(compute, blocks(graph.num_nodes)), graph.num_nodes)
 
 
 def _open(path: Path, marks: Path, graph: MappedGraph) -> Rows:
-    values = _tensor(np.load(path, mmap_mode="r", allow_pickle=False))
+    values = as_features(np.load(path, mmap_mode="r", allow_pickle=False), copy=True)  # read-only, so nothing is copied
     if not marks.is_file():
         marks.parent.mkdir(parents=True, exist_ok=True)
-        present = np.concatenate([(values[rows.start : rows.stop] != 0).any(dim=1).numpy() for rows in blocks(graph.num_nodes)])
+        # Fourier columns come after those of X, and are never all zero.
+        own = values[:, : graph.num_features]
+        present = np.concatenate([(own[rows.start : rows.stop] != 0).any(dim=1).numpy() for rows in blocks(graph.num_nodes)])
         with replacing(marks) as temporary, temporary.open("wb") as file:
             np.save(file, present)
     return Rows(values, torch.from_numpy(np.load(marks, allow_pickle=False)))
-
-
-def _tensor(array: NDArray[Any]) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes to it
-        return torch.from_numpy(array)
 
 
 def _key(graph: MappedGraph, widen: FourierColumns | None) -> str:

@@ -56,13 +56,13 @@ def mapped_memory(graph: Graph, config: Config, device: torch.device) -> int:
     What is mapped does not count: the system drops it when memory is short.
     """
     encoder, columns = config.encoder, graph.num_features + config.encoder.fourier
-    # Degrees, inverse roots in double and single precision, a permutation, a batch's positions, and a mark for each channel.
-    nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels))
+    # Degrees, sums of weights and inverse roots with temporaries, a mark for each channel; and the names of the nodes.
+    nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels)) + graph.node_ids.nbytes
     block = BLOCK * FLOAT * (4 * columns + 4 * sum(stack[-1] for stack in encoder_stacks(graph.num_features, encoder)))
     # As on a graph of the batch's own size, with the mean degree of this one.
     degree = -(-graph.num_edges // graph.num_nodes)
     rows = min(graph.num_nodes, config.options.batch * (1 + min(degree, config.options.sampled or degree)))
-    batch = find_method(config.method).memory(rows, rows * degree, columns, config)
+    batch = find_method(config.method).memory(rows, rows * degree, graph.num_features, config)
     return INTERPRETER + (CUDA_HOST if device.type == "cuda" else 0) + nodes + block + batch
 
 
