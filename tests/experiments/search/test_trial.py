@@ -111,5 +111,9 @@ def test_a_single_split_can_be_redrawn_within_its_labelled_nodes() -> None:
         assert torch.equal(one.y[split.train].bincount(), one.y[own.train].bincount())  # as many of each class
     assert problem.graph.y is not None
     assert (problem.graph.y[own.test] == -1).all()  # still hidden
+    alone = Problem.of(one, "local-gcl", seeds=1, splits=0, redraws=2, protocol="knn", device="cpu")
+    assert [split.name for split in alone.splits[0]] == [split.name for split in redrawn]  # the given one is left out
+    with pytest.raises(ValueError, match="nothing to validate on"):
+        Problem.of(one, "local-gcl", seeds=1, splits=0, redraws=0, protocol="knn", device="cpu")
     with pytest.raises(ValueError, match="a single given split"):
         Problem.of(sbm(200, splits=2), "local-gcl", seeds=1, splits=3, redraws=1, protocol="knn", device="cpu")

@@ -17,7 +17,9 @@ class SearchOptions(Checked):
     seeds: int = option(
         3, "number of seeds of each trial, 1000 and on: report results on others", low=1, high=MOST_SEEDS, metavar="K"
     )
-    splits: int = option(3, "validate on the first S of the graph's own splits", low=1, high=MOST_SEEDS, metavar="S")
+    splits: int = option(
+        3, "validate on the first S of the graph's own splits; 0: on --redraws alone", low=0, high=MOST_SEEDS, metavar="S"
+    )
     redraws: int = option(
         0,
         "for a graph with one given split: extra random train/validation splits of its labelled nodes",

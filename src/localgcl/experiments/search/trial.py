@@ -51,15 +51,21 @@ class Problem:
 
     @classmethod
     def of(cls, graph: Graph, method: str, *, seeds: int, splits: int, redraws: int, protocol: str, device: str) -> "Problem":
-        """Takes the graph's first `splits` splits for every seed, or draws one per seed if it has none; hides test labels."""
+        """Takes the graph's first `splits` splits for every seed, or draws one per seed if it has none; hides test labels.
+
+        With `redraws`, further divisions of the labelled nodes of a single given split follow; with `splits` 0 they are all.
+        """
         if redraws and len(graph.splits) != 1:
             raise ValueError(
                 f"redraws is {redraws}, which divides a single given split anew; the graph has {len(graph.splits)}"
             )
+        if not splits and not redraws:
+            raise ValueError("splits is 0 and redraws is 0, so there is nothing to validate on; give one of them from 1 up")
         drawn = trial_seeds(seeds)
         chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in drawn)
         if redraws:
-            chosen = tuple((*own, *redrawn_splits(graph, own[0], redraws, seed=FIRST_SEED)) for own in chosen)
+            more = redrawn_splits(graph, graph.splits[0], redraws, seed=FIRST_SEED)
+            chosen = tuple((*own, *more) for own in chosen)
         hidden = hide_test_labels(graph, [split for parts in chosen for split in parts])
         return cls(hidden, drawn, chosen, method, protocol, device)
 
