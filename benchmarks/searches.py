@@ -45,7 +45,7 @@ def table(results: Results, tuning: Path) -> Table | None:
         "validation accuracies compare only between searches with the same seeds and splits.",
         ["graph", "test", "printed", "log", "rows", "best validation", "varied"],
         rows,
-        ["Logs are in results/tuning; recipes/local-gcl.toml says which recipe came of each search."],
+        ["Logs are in results/tuning; recipes/local-gcl-single.toml says which recipe came of each search."],
     )
 
 

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 import localgcl as lg
 from localgcl.datasets import sbm
-from localgcl.recipes import recipe
+from localgcl.methods import configure
+from localgcl.recipes import recipe, recipes
 
 SMALL: dict[str, Any] = {"dim": 16, "num_features": 64, "steps": 3, "device": "cpu"}
 
@@ -139,3 +140,10 @@ def test_load_refuses_another_method(graph: lg.Graph, tmp_path: Path) -> None:
 def test_a_seed_is_not_silently_ignored() -> None:
     with pytest.raises(ValueError, match="seed is 3; estimators call it random_state"):
         lg.Embedder("random-init", seed=3, dim=4).fit(lg.sbm(40, classes=2, features=4))
+
+
+@pytest.mark.parametrize("dataset", recipes("local-gcl"))
+def test_every_recipe_makes_an_estimator(dataset: str) -> None:
+    settings = recipes("local-gcl")[dataset]
+    method, asked = lg.LocalGCL.from_recipe(dataset)._asked()
+    assert configure(method, {name: value for name, value in asked.items() if value is not None}) == configure(method, settings)

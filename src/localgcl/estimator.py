@@ -137,13 +137,18 @@ class LocalGCL(_GraphTransformer):
         pca: Principal components that are kept of the channels of hops; 0 keeps all dimensions.
         layers: Number of layers.
         hidden: Width of the layers between; 0 means `dim`.
+        activation: "relu", "prelu", "rrelu" or "elu".
+        activate_last: Activate the last layer too.
         batch_norm: Batch normalisation between layers.
+        layer_norm: Layer normalisation between layers.
         dropout: Share of each layer's input that is set to zero in training.
         self_loops: Weight of a node itself in the GCN's averaging.
         positives: "mean" of the neighbours, the most similar one ("max"), or "weighted" by similarity.
         negatives: "auto", "exact", or a random feature map: "sorf", "orf", "rff", "positive".
         num_features: D, the number of random frequencies.
         include_self: Count a node as its own neighbour.
+        head: Width of a head between embedding and loss, thrown away after training; 0 for none.
+        masked: Share of the positives that is left out, drawn at each step.
         scaling: "raw", "binary", "l1", "l2" or "standard" features.
         symmetrise: Add the reverse of every edge.
         drop_loops: Remove the graph's own self-loops.
@@ -177,13 +182,18 @@ class LocalGCL(_GraphTransformer):
         pca: int | None = None,
         layers: int | None = None,
         hidden: int | None = None,
+        activation: str | None = None,
+        activate_last: bool | None = None,
         batch_norm: bool | None = None,
+        layer_norm: bool | None = None,
         dropout: float | None = None,
         self_loops: float | None = None,
         positives: Positives | None = None,
         negatives: str | None = None,
         num_features: int | None = None,
         include_self: bool | None = None,
+        head: int | None = None,
+        masked: float | None = None,
         scaling: Scaling | None = None,
         symmetrise: bool | None = None,
         drop_loops: bool | None = None,
@@ -206,13 +216,18 @@ class LocalGCL(_GraphTransformer):
         self.pca = pca
         self.layers = layers
         self.hidden = hidden
+        self.activation = activation
+        self.activate_last = activate_last
         self.batch_norm = batch_norm
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.self_loops = self_loops
         self.positives = positives
         self.negatives = negatives
         self.num_features = num_features
         self.include_self = include_self
+        self.head = head
+        self.masked = masked
         self.scaling = scaling
         self.symmetrise = symmetrise
         self.drop_loops = drop_loops

@@ -200,12 +200,12 @@ def test_warnings_become_notes(recwarn: pytest.WarningsRecorder) -> None:
 
 def test_recipes_are_those_of_a_named_data_set(fits: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localgcl.datasets.source.load", lambda _: graph())
-    fits.error, steps = ValueError("only the settings matter here"), {}
+    fits.error, shares = ValueError("only the settings matter here"), {}
     for fits.last, recipe in enumerate((True, False), start=1):
         quick(graph="cora", methods=("local-gcl",), seeds=1, recipe=recipe, settings={}, dim=None, baselines=False)
-        steps[recipe] = fits.calls[-1][1].training.steps
-    assert steps[True] == recipes("local-gcl")["cora"]["steps"] != steps[False]
-    assert steps[False] == choose_settings("local-gcl", graph()).config.training.steps
+        shares[recipe] = fits.calls[-1][1].encoder.dropout
+    assert shares[True] == recipes("local-gcl")["cora"]["dropout"] != shares[False]
+    assert shares[False] == choose_settings("local-gcl", graph()).config.encoder.dropout
 
 
 def test_nothing_is_written_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

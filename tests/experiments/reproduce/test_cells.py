@@ -102,7 +102,7 @@ def test_a_recipe_changes_with_graph_method_protocol_and_timing_but_not_with_the
         dataclasses.replace(mine, timed=True),
         dataclasses.replace(mine, protocol="linear"),
         dataclasses.replace(mine, probe={"neighbours": 3}),
-        dataclasses.replace(mine, random_splits=True),
+        dataclasses.replace(mine, splits="random"),
     ]
     # Two methods with the same settings: they have none of their own.
     untrained = [cell(method=name) for name in ("random-init", "raw-features")]
@@ -149,7 +149,7 @@ def test_a_seed_decides_weights_probe_and_the_split_where_the_graph_has_none(
 
 
 def test_an_evaluator_of_its_own(tmp_path: Path, scored: list[Any]) -> None:
-    mine = dataclasses.replace(cell(seed=2, protocol="dgi"), probe={"repeats": 3, "steps": 2}, random_splits=True)
+    mine = dataclasses.replace(cell(seed=2, protocol="dgi"), probe={"repeats": 3, "steps": 2}, splits="random")
     row = run(mine, "cpu", tmp_path)
     ((_, given, (split,)), settings) = scored[0]
     assert given.splits  # which are not used

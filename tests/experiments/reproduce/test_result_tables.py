@@ -128,7 +128,7 @@ def test_differences_are_of_all_seeds_on_public_splits() -> None:
 
 
 def test_a_drawn_split_is_known_by_the_evaluator_too() -> None:
-    line = dataclasses.replace(DGI, random_splits=True)
+    line = dataclasses.replace(DGI, splits="random")
     found = difference(seeds(line, "cora", [80.0, 90.0, 70.0]), seeds(line, "cora", [79.0, 89.0, 69.0]))
     assert found is not None
     assert (found.low, found.high) == (1.0, 1.0)
@@ -353,7 +353,7 @@ def test_published_results_stand_beside_ours() -> None:
     lines = (
         Line("dgi", "dgi", graphs=("cora",), protocol="dgi", published=82.0, seeds=2),
         Line("dgi", "dgi", graphs=("cs",), protocol="dgi", probe={"repeats": 3}, published=92.0, note="shorter", seeds=2),
-        Line("gca", "gca", graphs=("cs",), protocol="gca", published=92.5, random_splits=True, seeds=2),
+        Line("gca", "gca", graphs=("cs",), protocol="gca", published=92.5, splits="random", seeds=2),
     )
     experiment = Experiment("Published", "Read me.", lines, ("cora", "cs"), layout="published")
     (table,) = tables("t", experiment, results(*seeds(lines[0], "cora", [81.0, 82.0]), *seeds(lines[1], "cs", [90.0])))

@@ -14,7 +14,7 @@ def test_hyperparameters(monkeypatch: pytest.MonkeyPatch) -> None:
         "actor": {"include_self": True, "self_loops": 0.0},
     }
     monkeypatch.setattr(
-        "localgcl.experiments.reproduce.settings_table.recipes", lambda method: mine if method == "local-gcl" else {}
+        "localgcl.experiments.reproduce.settings_table.recipes", lambda method: mine if method == "local-gcl-single" else {}
     )
     assert table(measure()).rows == [
         ["citeseer", "printed", "gcn", "20", "1", "1e-3", "1e-4", "2048", "4096", "0.5", ""],
@@ -27,7 +27,7 @@ def test_hyperparameters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_recipe_is_in_the_table() -> None:
     rows = table(measure()).rows
-    assert {row[0] for row in rows if row[1] == "recipe"} == set(recipes("local-gcl"))
+    assert {row[0] for row in rows if row[1] == "recipe"} == set(recipes("local-gcl-single"))
     assert sum(row[1] == "printed" for row in rows) == 7
 
 

@@ -7,17 +7,17 @@ import hashlib
 import json
 import shutil
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from localgcl.config import Config
 from localgcl.datasets import load, random_splits
-from localgcl.datasets.splits import splits_of
+from localgcl.datasets.splits import citation_splits, splits_of
 from localgcl.evaluation import Scores, evaluate
-from localgcl.graph import Graph
+from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device, device_memory
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.provenance import provenance
@@ -26,6 +26,12 @@ from localgcl.training.failed import reason_of_failure
 
 # Options that affect how a run executes, not its result.
 _EXECUTION = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
+Splits = Literal["own", "random", "fresh"]
+_SPLITS: dict[Splits, Callable[[Graph, int], Sequence[Split]]] = {
+    "own": lambda graph, seed: splits_of(graph, 1, seed),
+    "random": lambda graph, seed: random_splits(graph, num=1, seed=seed),
+    "fresh": lambda graph, seed: citation_splits(graph, num=1, seed=seed),
+}
 # Checkpoint only runs of 1,000 steps or more: shorter ones are cheaper to repeat.
 _LONG = 1000
 
@@ -41,7 +47,7 @@ class Cell:
         timed: Train a few steps before the clock starts, so that compiling is not counted.
         protocol: The evaluator.
         probe: Settings of the evaluator that differ from its preset.
-        random_splits: Draw a split although the graph brings its own.
+        splits: Those of the graph ("own"), or one that is drawn.
     """
 
     config: Config
@@ -50,7 +56,7 @@ class Cell:
     timed: bool = False
     protocol: str = "linear"
     probe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    random_splits: bool = False
+    splits: Splits = "own"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -60,7 +66,7 @@ class Cell:
     def evaluator(self) -> str:
         """The protocol and what differs from it, such as "sugrl steps=200 weight_decays=[0.0]"."""
         changed = [f"{name}={json.dumps(value)}" for name, value in sorted(self.probe.items())]
-        return " ".join([self.protocol, *changed, *["splits=random"] * self.random_splits])
+        return " ".join([self.protocol, *changed, *([] if self.splits == "own" else [f"splits={self.splits}"])])
 
     @property
     def recipe(self) -> str:
@@ -104,7 +110,7 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
         if cell.timed:
             fit(graph, config.replace(steps=3, warmup=0), force_memory=True)
         model, costs = _train(graph, config, place, folder)
-        splits = random_splits(graph, num=1, seed=cell.seed) if cell.random_splits else splits_of(graph, 1, cell.seed)
+        splits = _SPLITS[cell.splits](graph, cell.seed)
         z = model.embed(graph)
         scores = evaluate(z, graph, splits, protocol=cell.protocol, seed=cell.seed, device=device, **cell.probe)
         row |= costs | _scored(scores)

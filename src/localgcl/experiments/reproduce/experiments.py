@@ -21,17 +21,24 @@ _SORF = {"negatives": "sorf"}  # what the paper uses unless it says otherwise
 BASELINES = tuple(Line(name, name) for name, kind in METHODS.items() if kind.trained and name != "local-gcl")
 # What training must beat. Its encoder is that of the searched recipes, so it is not ranked.
 FLOOR = tuple(Line(name, name, ranked=False) for name, kind in METHODS.items() if not kind.trained)
-OURS = Line("local-gcl", "local-gcl", _SORF, seeds=20)
+OURS = Line("local-gcl", "local-gcl", _SORF, start="single", seeds=20)  # one encoder, as in the paper
 SEARCHED = dataclasses.replace(OURS, ranked=False)  # its recipes had more trials than the other methods'
+CHANNELS = Line("local-gcl, channels", "local-gcl", seeds=20, ranked=False)  # what `localgcl train DATASET` does
 PRINTED = Line("local-gcl, printed settings", "local-gcl", start="printed", seeds=20, printed="local-gcl")
 EQUAL = Line("local-gcl, equal budget", "local-gcl", _SORF, start="equal", printed="local-gcl")
 
 # Recipes of Local-GCL that were evaluated on test nodes, where the one in use is not the first.
 _TRIED = {("local-gcl", "cora"): 2, ("local-gcl", "citeseer"): 4, ("local-gcl", "pubmed"): 2}
+_TRIED_CHANNELS = {(CHANNELS.label, graph): 1 + _TRIED.get(("local-gcl", graph), 1) for graph in (*MAIN, "actor")}
 _PARENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "bgrl": ("bgrl", {"steps": 500, "warmup": 50}),
     "cca-ssg": ("cca-ssg", {"steps": 50}),
 }
+
+
+def _ours(label: str, seeds: int = 20, **changes: Any) -> Line:
+    """Our row with one more change."""
+    return dataclasses.replace(OURS, label=label, changes={**_SORF, **changes}, seeds=seeds)
 
 
 def _neighbours() -> Iterator[Line]:
@@ -47,7 +54,7 @@ def _neighbours() -> Iterator[Line]:
 def _scale() -> Iterator[Line]:
     """Each method at several numbers of steps. Each is a run of its own, because schedules depend on the number."""
     for steps in (5, 10, 20, 50, 100, 200, 500, 1000, 2000):
-        yield Line("local-gcl", "local-gcl", {**_SORF, "steps": steps}, seeds=1, value=steps)
+        yield dataclasses.replace(OURS, changes={**_SORF, "steps": steps}, seeds=1, value=steps)
     for steps in (10, 20, 50, 100, 200, 500, 1000):
         yield Line("cca-ssg", "cca-ssg", {"steps": steps}, seeds=1, value=steps)
     for steps in (50, 100, 200, 500, 1000, 2000, 5000):
@@ -58,15 +65,15 @@ def _scale() -> Iterator[Line]:
             yield Line(f"grace, k = {count}", "grace", sampled, seeds=1, value=steps)
 
 
-def _dims(label: str, method: str, changes: dict[str, Any]) -> Iterator[Line]:
+def _dims(line: Line) -> Iterator[Line]:
     for dim in (64, 128, 256, 512, 1024, 2048, 4096):
         # hidden = 0: as wide as the embedding, whatever the recipe says.
-        yield Line(label, method, {**changes, "dim": dim, "hidden": 0}, seeds=3, value=dim)
+        yield dataclasses.replace(line, changes={**line.changes, "dim": dim, "hidden": 0}, seeds=3, value=dim)
 
 
 def _frequencies() -> Iterator[Line]:
     for count in (256, 512, 1024, 2048, 4096, 8192, 16384):
-        yield Line("local-gcl", "local-gcl", {**_SORF, "num_features": count}, seeds=3, value=count)
+        yield dataclasses.replace(OURS, changes={**_SORF, "num_features": count}, seeds=3, value=count)
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -74,7 +81,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Comparison of self-supervised methods",
         "Every method has the settings its authors published, else the best of a few validation trials; local-gcl, searched "
         "longer, and the two untrained rows are not ranked.",
-        (SEARCHED, PRINTED, *FLOOR, *BASELINES),
+        (SEARCHED, CHANNELS, PRINTED, *FLOOR, *BASELINES),
         MAIN,
         table="tbl-exp-main",
         notes=(
@@ -83,6 +90,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         recipes_tried={
             **_TRIED,
+            **_TRIED_CHANNELS,
             ("grace", "cora"): 2,
             ("grace", "citeseer"): 2,
             ("sugrl", "cora"): 2,
@@ -98,6 +106,16 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("af-gcl", "cora"): 2,
             ("af-gcl", "citeseer"): 2,
         },
+    ),
+    "table-splits": Experiment(
+        "Fresh splits of the citation graphs",
+        "Each seed has a random split of the public one's sizes (20 a class, 500, 1000), on which no setting was chosen.",
+        (
+            *(dataclasses.replace(line, splits="fresh") for line in (SEARCHED, CHANNELS)),
+            *(dataclasses.replace(line, seeds=20, splits="fresh") for line in FLOOR),
+            *(Line(name, name, seeds=20, splits="fresh") for name in ("cca-ssg", "grace", "sugrl")),
+        ),
+        CITATIONS,
     ),
     "table-arxiv": Experiment(
         "ogbn-arxiv",
@@ -125,22 +143,28 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Heterophilous graphs",
         "A seed's accuracy is the mean over the ten public splits; local-gcl, searched longer, and the two untrained rows are "
         "not ranked.",
-        (SEARCHED, EQUAL, *FLOOR, *(Line(name, name) for name in ("dgi", "gmi", "mvgrl", "grace", "gca", "bgrl", "af-gcl"))),
+        (
+            SEARCHED,
+            dataclasses.replace(CHANNELS, graphs=("actor",)),
+            EQUAL,
+            *FLOOR,
+            *(Line(name, name) for name in ("dgi", "gmi", "mvgrl", "grace", "gca", "bgrl", "af-gcl")),
+        ),
         (*HETEROPHILY, *FILTERED),
         table="tbl-exp-hete",
         notes=(
             "AF-GCL has its published settings; all other ranked methods have the best of a few validation trials.",
             "Filtered graphs have no nodes that repeat another's neighbours; settings are those of the whole graphs.",
         ),
-        recipes_tried={("dgi", "squirrel"): 2, ("mvgrl", "chameleon"): 2, ("mvgrl", "squirrel"): 2},
+        recipes_tried={**_TRIED_CHANNELS, ("dgi", "squirrel"): 2, ("mvgrl", "chameleon"): 2, ("mvgrl", "squirrel"): 2},
     ),
     "table-positives": Experiment(
         "Which neighbours are positives",
         "Rows differ in the positives alone.",
         (
             dataclasses.replace(OURS, changes={**_SORF, "positives": "mean"}),
-            Line("local-gcl-max", "local-gcl", {**_SORF, "positives": "max"}, seeds=20),
-            Line("local-gcl-weight", "local-gcl", {**_SORF, "positives": "weighted"}, seeds=20),
+            _ours("local-gcl-max", positives="max"),
+            _ours("local-gcl-weight", positives="weighted"),
         ),
         CITATIONS,
         table="tbl-abl-pos",
@@ -158,7 +182,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-hard-negatives": Experiment(
         "Hard negatives",
         "Rows differ in the hard negatives alone.",
-        (OURS, Line("local-gcl-progcl-mix", "local-gcl", {**_SORF, "hard_negatives": "progcl-mix"}, seeds=20)),
+        (OURS, _ours("local-gcl-progcl-mix", hard_negatives="progcl-mix")),
         CITATIONS,
         table="tbl-abl-hard",
         recipes_tried=_TRIED,
@@ -166,7 +190,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-feature-maps": Experiment(
         "The negative term: exact, and by three feature maps",
         "Rows differ in the negative term alone.",
-        tuple(Line(name, "local-gcl", {"negatives": name}, seeds=20) for name in ("exact", "rff", "orf", "sorf")),
+        tuple(_ours(name, negatives=name) for name in ("exact", "rff", "orf", "sorf")),
         (*CITATIONS, "physics"),
         layout="costs",
         timed=True,
@@ -176,9 +200,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Each row changes one choice of local-gcl's recipe.",
         (
             OURS,
-            Line("a node among its own neighbours", "local-gcl", {**_SORF, "include_self": True}),
-            Line("frequencies N(0, tau I), as printed", "local-gcl", {**_SORF, "frequency_law": "printed"}),
-            Line("frequencies drawn once", "local-gcl", {**_SORF, "frequencies": "fixed"}),
+            _ours("a node among its own neighbours", seeds=5, include_self=True),
+            _ours("frequencies N(0, tau I), as printed", seeds=5, frequency_law="printed"),
+            _ours("frequencies drawn once", seeds=5, frequencies="fixed"),
         ),
         CITATIONS,
         notes=(
@@ -201,9 +225,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Embedding dimension d",
         "Hidden layers have the width d too; all other settings are the recipe's.",
         (
-            *_dims("local-gcl", "local-gcl", _SORF),
-            *_dims("cca-ssg", "cca-ssg", {}),
-            *_dims("dgi", "dgi", {}),
+            *_dims(OURS),
+            *_dims(Line("cca-ssg", "cca-ssg")),
+            *_dims(Line("dgi", "dgi")),
         ),
         CITATIONS,
         layout="curve",

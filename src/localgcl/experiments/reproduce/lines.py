@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from localgcl.datasets.storage import cache_root
-from localgcl.experiments.reproduce.cells import Cell
+from localgcl.experiments.reproduce.cells import Cell, Splits
 from localgcl.experiments.reproduce.paper import printed_settings
 from localgcl.methods import configure
 from localgcl.methods.settings import untrained
@@ -20,9 +20,9 @@ class Line:
         label: Its name in our tables.
         method: The method; random-init and raw-features take encoder and features from Local-GCL's recipe.
         changes: Settings that differ from where they start.
-        start: "recipe": published for the method and graph, else picked on validation (`localgcl tune`). "printed": those
-            the paper prints for Local-GCL. "equal": picked on validation with as few trials as the other methods had (space
-            "small", five trials, one seed). "defaults": the method's own.
+        start: "recipe": published for the method and graph, else picked on validation (`localgcl tune`). "single": Local-GCL's
+            recipes with one encoder, as in the paper. "printed": those the paper prints for it. "equal": picked on validation
+            with as few trials as the other methods had (space "small", five trials, one seed). "defaults": the method's own.
         seeds: How many.
         printed: The paper's name of the row, where it is not the label.
         ranked: Whether it had no larger budget than the others, so that it may be compared with them.
@@ -30,7 +30,8 @@ class Line:
         graphs: Only these graphs of the experiment; empty means all.
         protocol: The evaluator.
         probe: Settings of the evaluator that differ from its preset.
-        random_splits: Draw a split for each seed although the graph brings its own.
+        splits: "own": those of the graph, or a random one for each seed if it has none. "random": a random one in any case.
+            "fresh": a random one of the sizes of the public split of a citation graph.
         published: Test accuracy in the method's own publication.
         note: What a reader must know of this line alone.
     """
@@ -38,7 +39,7 @@ class Line:
     label: str
     method: str
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    start: Literal["recipe", "printed", "equal", "defaults"] = "recipe"
+    start: Literal["recipe", "single", "printed", "equal", "defaults"] = "recipe"
     seeds: int = 5
     printed: str = ""
     ranked: bool = True
@@ -46,7 +47,7 @@ class Line:
     graphs: tuple[str, ...] = ()
     protocol: str = "linear"
     probe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    random_splits: bool = False
+    splits: Splits = "own"
     published: float | None = None
     note: str = ""
 
@@ -57,13 +58,13 @@ class Line:
         """
         graph = graph.removesuffix("-filtered")
         if self.method in ("random-init", "raw-features"):
-            parent = recipe("local-gcl", graph)
+            parent = recipe("local-gcl-single", graph)
             if parent is None:
                 return None
             flat = untrained(configure("local-gcl", parent)).flat()
             kept = ("scaling", "symmetrise", "drop_loops", "parallel_edges")  # all that raw features depend on
             return {name: value for name, value in flat.items() if self.method == "random-init" or name in kept}
-        names = {"recipe": self.method, "equal": f"{self.method}-equal"}
+        names = {"recipe": self.method, "single": f"{self.method}-single", "equal": f"{self.method}-equal"}
         if self.start == "printed":
             found = printed_settings(graph)
         else:
@@ -74,7 +75,7 @@ class Line:
         settings = self.settings(graph)
         if settings is None:
             return None
-        return Cell(configure(self.method, settings), graph, seed, timed, self.protocol, self.probe, self.random_splits)
+        return Cell(configure(self.method, settings), graph, seed, timed, self.protocol, self.probe, self.splits)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,7 @@ Settings = Mapping[str, Any]
 
 def measure() -> list[StudyRow]:
     """The printed settings above the recipe for each graph that has one; what differs is bold."""
-    known = recipes("local-gcl")
+    known = recipes("local-gcl-single")
     defaults = configure("local-gcl", {}).flat()
     rows = []
     for graph in (name for name in names() if name in known):
@@ -46,10 +46,10 @@ def table(rows: Sequence[StudyRow]) -> Table:
     """The settings with their caption."""
     return Table(
         name="table-hyperparameters",
-        title="Settings of Local-GCL: printed, and in the recipes",
+        title="Settings of Local-GCL with one encoder: printed, and in the recipes",
         caption=(
             "Printed settings above the recipe of each graph; bold is where the recipe differs. Recipes were picked by "
-            "validation accuracy; recipes/local-gcl.toml says how, and on which graphs test accuracy led to another search."
+            "validation accuracy; recipes/local-gcl-single.toml says how, and where test accuracy led to another search."
         ),
         columns=list(rows[0]),
         rows=[list(row.values()) for row in rows],
