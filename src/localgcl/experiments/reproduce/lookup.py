@@ -70,7 +70,7 @@ def difference(ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> Differ
 
 def _draws_its_split(row: ResultRow) -> bool:
     """Whether the split was drawn with the seed; else it came with the graph."""
-    return CATALOGUE[row["graph"]].splits == "random" or row["protocol"].endswith("splits=random")
+    return CATALOGUE[row["graph"]].splits == "random" or " splits=" in row["protocol"]
 
 
 def untrained(row: ResultRow) -> bool:

@@ -60,7 +60,7 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
             "same graph, not about other graphs.",
             ["method", *graphs],
             differences,
-            notes=_how_compared(graphs),
+            notes=_how_compared(experiment),
         ),
         Table(
             f"{name}-memory",
@@ -74,9 +74,10 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
     return [table for table in shown if table.rows]
 
 
-def _how_compared(graphs: Sequence[str]) -> list[str]:
+def _how_compared(experiment: Experiment) -> list[str]:
     """Which test is behind the intervals on which graphs."""
-    drawn = [graph for graph in graphs if CATALOGUE[graph].splits == "random"]
+    graphs, given = experiment.columns(), all(line.splits == "own" for line in experiment.lines)
+    drawn = [graph for graph in graphs if not given or CATALOGUE[graph].splits == "random"]
     compared = {
         "Welch's t over all seeds of both rows, on the public splits.": [graph for graph in graphs if graph not in drawn],
         "Student's t over pairs of runs on one split, which their seed draws.": drawn,
