@@ -1,6 +1,6 @@
 """From results to tables: what was measured beside what the paper prints. A cell that was not run says so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from localgcl.datasets import CATALOGUE
 from localgcl.experiments.reproduce import result_cells as cells
