@@ -1,0 +1,163 @@
+"""What negatives of the whole graph buy in mini-batches: `python -m benchmarks.negatives --out FILE.csv`.
+
+Local-GCL's default for a graph without a recipe trains on batches: each node repels the other nodes of its batch. Two other
+ways are tried here, with everything else equal:
+
+- streamed: at each step, one pass over all nodes sums psi under the weights of the moment, and a node repels them all;
+- running: frequencies are drawn once, and the sum of psi over all nodes is a running mean of the batches' sums.
+
+In both, gradient flows through the nodes of the batch alone, scaled up to the whole graph. Accuracy is that of a linear probe
+on validation nodes, with seeds from 1000; test labels are hidden. Each way is trained for several numbers of steps, so that
+rows compare at equal steps and at equal time. Rows are written as they come, and a repeated command goes on.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from benchmarks.development import GRAPHS
+from localgcl.evaluation import validate
+from localgcl.experiments.search.trial import Problem, trial_seeds
+from localgcl.graph import Graph
+from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.losses.local import LocalTerms, unit_rows
+from localgcl.methods.base import Batch
+from localgcl.methods.local_gcl import LocalGCL
+from localgcl.methods.settings import choose_settings
+from localgcl.nn.encoders import Inputs
+from localgcl.nn.features import Draw, FeatureMap, StructuredOrthogonal
+from localgcl.ops.negatives import Reduce
+from localgcl.ops.passes import passes
+from localgcl.system.devices import choose_device
+from localgcl.system.provenance import provenance
+from localgcl.system.store import RowFile
+from localgcl.training.loop import train
+
+Way = Literal["batch", "streamed", "running"]
+WAYS: tuple[Way, ...] = ("batch", "streamed", "running")
+STEPS = (20, 60, 200)
+BATCHES = (512, 2048)
+MOMENTUM = 0.9
+FIELDS = ("graph", "way", "batch", "steps", "seed", "validation", "seconds", "clamped", "date", "commit", "hardware")
+
+
+@dataclasses.dataclass(frozen=True)
+class Remembered(FeatureMap):
+    """SORF that keeps its last draw, for the sum over the nodes outside the batch."""
+
+    drawn: list[Draw] = dataclasses.field(default_factory=list)
+
+    def draw(self, *arguments: Any, **options: Any) -> Draw:
+        self.drawn[:] = [StructuredOrthogonal(self.num_features, self.fixed_seed).draw(*arguments, **options)]
+        return self.drawn[0]
+
+    def build(self, *_: Any) -> Draw:
+        raise NotImplementedError("draw does it")
+
+
+class Whole(LocalGCL):
+    """Local-GCL on batches whose nodes repel all nodes of the graph."""
+
+    way: Way = "batch"
+
+    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+        self.whole = self.prepare(graph)
+        self.running: dict[int, Tensor] = {}
+        return super().batches(graph, first=first, reduce=reduce)
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> dict[str, Tensor]:
+        self.channel = -1
+        return super().loss(batch, generator)
+
+    def _terms(self, z: Tensor, batch: Batch, generator: torch.Generator) -> LocalTerms:
+        self.channel += 1
+        self.map = Remembered(self.options.num_features, 0 if self.way == "running" else None)
+        if self.way != "batch":
+            assert batch.neighbours is not None
+            batch = dataclasses.replace(batch, reduce=self._reduce(self.channel, batch.neighbours.num_rows))
+        return super()._terms(z, batch, generator)
+
+    def negatives(self, z: Tensor, *, distributed: bool) -> FeatureMap:  # noqa: ARG002
+        return self.map
+
+    def _reduce(self, channel: int, own: int) -> Reduce:
+        """Forward: the sum over all nodes for that of the batch. Backward: the batch's share, scaled up to all nodes."""
+        n = self.whole.graph.num_nodes
+
+        def reduce(message: Tensor) -> Tensor:
+            (features,) = self.map.drawn
+            if message.numel() == features.width:
+                return message * (n / own)
+            psi, living, rows = message[:-2], message[-2:-1], message[-1:]
+            psi = self._streamed(channel, features) if self.way == "streamed" else self._averaged(channel, psi * (n / own))
+            return torch.cat([psi, living * (n / own), rows])
+
+        return reduce
+
+    @torch.no_grad()
+    def _streamed(self, channel: int, features: Draw) -> Tensor:
+        hop = self.whole.inputs.hops[channel]
+        z, alive = unit_rows(self.encoder.channels[channel](Inputs(hop.first, hop.matrix, hops=(hop,))))
+        return passes(z, features, "auto").total(z, alive.to(z.dtype))
+
+    def _averaged(self, channel: int, psi: Tensor) -> Tensor:
+        before = self.running.get(channel)
+        self.running[channel] = psi.detach() if before is None else MOMENTUM * before + (1 - MOMENTUM) * psi.detach()
+        return self.running[channel]
+
+
+def measure(name: str, way: Way, batch: int, steps: int, seed: int, device: str, commit: str) -> dict[str, Any]:
+    """Trains and validates once."""
+    graph = GRAPHS[name]()
+    problem = Problem.of(graph, "local-gcl", seeds=seed + 1, splits=3, redraws=0, protocol="linear", device=device)
+    given = {"batch": batch, "steps": steps, "seed": problem.seeds[seed], "device": device, "fourier": 0}
+    config = choose_settings("local-gcl", problem.graph, given=given).config
+    place, made = choose_device(device), provenance(choose_device(device), commit or None)
+    prepared = prepare(problem.graph, config.preparation, column_statistics(problem.graph, config.preparation.scaling)).to(
+        place
+    )
+    torch.manual_seed(problem.seeds[seed])
+    method = Whole(prepared.num_features, config)
+    method.way = way
+    method.to(place)
+    started = time.perf_counter()
+    rows = train(method, prepared, dataclasses.replace(config.training, log_every=steps))
+    seconds = time.perf_counter() - started
+    method.eval()
+    with torch.no_grad():
+        z = method.embed(method.prepare(prepared)).cpu()
+    scored = validate(z, problem.graph, problem.splits[seed], protocol="linear", device=device, seed=problem.seeds[seed])
+    told = {"graph": name, "way": way, "batch": batch, "steps": steps, "seed": problem.seeds[seed]}
+    what = {"validation": round(scored.mean, 4), "seconds": round(seconds, 3), "clamped": rows[-1]["clamped"]}
+    return {**told, **what, "date": made.date, "commit": made.commit, "hardware": made.hardware}
+
+
+def main(run: Callable[..., dict[str, Any]] = measure) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/negatives.csv"))
+    parser.add_argument("--graphs", nargs="+", default=["pubmed", "computers", "dblp", "flickr"], choices=list(GRAPHS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--commit", default="", help="to record, in a copy of the source without its history")
+    options = parser.parse_args()
+    file = RowFile(options.out, FIELDS)
+    done = {tuple(row[name] for name in FIELDS[:5]) for row in file.rows()}
+    for seed in range(options.seeds):
+        for graph in options.graphs:
+            for steps in STEPS:
+                for batch in BATCHES:
+                    for way in WAYS:
+                        if (graph, way, str(batch), str(steps), str(trial_seeds(seed + 1)[seed])) not in done:
+                            row = run(graph, way, batch, steps, seed, options.device, options.commit)
+                            file.append(row)
+                            print(graph, way, batch, steps, row["validation"], row["seconds"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
