@@ -32,6 +32,8 @@ from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.settings import choose_settings
 from localgcl.nn.encoders import Inputs
 from localgcl.nn.features import Draw, FeatureMap, StructuredOrthogonal
+from localgcl.nn.hops import Hops
+from localgcl.nn.layers import Hop
 from localgcl.ops.negatives import Reduce
 from localgcl.ops.passes import passes
 from localgcl.system.devices import choose_device
@@ -103,8 +105,14 @@ class Whole(LocalGCL):
     @torch.no_grad()
     def _streamed(self, channel: int, features: Draw) -> Tensor:
         hop = self.whole.inputs.hops[channel]
-        z, alive = unit_rows(self.encoder.channels[channel](Inputs(hop.first, hop.matrix, hops=(hop,))))
+        z, alive = unit_rows(self.output(channel, hop))
         return passes(z, features, "auto").total(z, alive.to(z.dtype))
+
+    def output(self, channel: int, hop: Hop) -> Tensor:
+        """The outputs of a channel for these rows."""
+        assert isinstance(self.encoder, Hops)
+        z: Tensor = self.encoder.channels[channel](Inputs(hop.first, hop.matrix, hops=(hop,)))
+        return z
 
     def _averaged(self, channel: int, psi: Tensor) -> Tensor:
         before = self.running.get(channel)

@@ -43,7 +43,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class PullOptions(Checked):
-    target: float = option(1.0, "the length that embeddings are pulled to", above=0)
+    reach: float = option(1.0, "the length that embeddings are pulled to", above=0)
 
 
 class Pull(Method):
@@ -54,7 +54,7 @@ class Pull(Method):
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         length = self.encoder(batch.inputs, generator).norm(dim=1)
-        return {"loss": (length - self.options.target).square().mean(), "length": length.mean()}
+        return {"loss": (length - self.options.reach).square().mean(), "length": length.mean()}
 
     def embed(self, batch: Batch) -> torch.Tensor:
         return super().embed(batch).sign()
@@ -64,16 +64,16 @@ def test_a_method(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytes
     assert "no method 'pull'" in refused(capsys, "train", "digits", "--method", "pull", *TINY, "--out", tmp_path / "no")
     monkeypatch.setitem(METHODS, "pull", Pull)
 
-    assert run("train", "digits", "--method", "pull", "--target", "3", *TINY, "--out", tmp_path / "run") == 0
+    assert run("train", "digits", "--method", "pull", "--reach", "3", *TINY, "--out", tmp_path / "run") == 0
     folder = RunFolder.open(tmp_path / "run")
-    assert (folder.config.method, folder.config.options.target) == ("pull", 3.0)
+    assert (folder.config.method, folder.config.options.reach) == ("pull", 3.0)
     assert all("length" in row for row in folder.read_metrics())
     z = np.load(folder.embeddings)
     assert z.shape == (1797, 4)
     assert set(np.unique(z)) <= {-1, 0, 1}
 
     graph = lg.sbm(60, classes=3, features=6)
-    model = lg.Embedder("pull", target=3.0, dim=4, steps=2, device="cpu")
+    model = lg.Embedder("pull", reach=3.0, dim=4, steps=2, device="cpu")
     assert set(np.unique(model.fit_transform(graph))) <= {-1, 0, 1}
     assert [row["step"] for row in model.history_] == [0, 1]
     assert run("methods") == 0

@@ -13,7 +13,7 @@ import localgcl as lg, sys
 assert lg.__file__.startswith(sys.argv[1]), lg.__file__
 graph = lg.load("digits")
 z = lg.LocalGCL(dim=8, steps=1, device="cpu").fit_transform(graph)
-assert lg.LocalGCL.from_recipe("cora").dim == 2048
+assert lg.LocalGCL.from_recipe("cora").dim == 4096
 print(z.shape)
 """
 

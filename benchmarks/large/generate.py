@@ -31,6 +31,7 @@ class BlockModel:
     features: int
     classes: int = 10
     homophily: float = 0.8
+    noise: float = 2.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,7 +53,7 @@ class BlockModel:
         means = self._drawing("means", 0).normal(size=(self.classes, self.features)).astype(np.float32)
         for chunk, count in _chunks(part):
             nodes = np.arange(chunk, chunk + count)
-            noise = self._drawing("features", chunk).normal(scale=2, size=(count, self.features)).astype(np.float32)
+            noise = self._drawing("features", chunk).normal(scale=self.noise, size=(count, self.features)).astype(np.float32)
             x = np.ascontiguousarray((means[nodes % self.classes] + noise).T)
             yield pa.record_batch({"id": self.names(nodes), **{f"f{j}": column for j, column in enumerate(x)}})
 
@@ -124,6 +125,7 @@ def main() -> None:
     for name, default in {"nodes": 100_000, "edges": 1_000_000, "features": 16, "classes": 10, "seed": 0}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--homophily", type=float, default=0.8)
+    parser.add_argument("--noise", type=float, default=2.0, help="deviation of features from the mean of the class")
     given = vars(parser.parse_args())
     folder, kind, parts = given.pop("folder"), given.pop("format"), given.pop("parts")
     for name, paths in write(BlockModel(**given), folder, kind=kind, parts=parts).items():

@@ -145,6 +145,10 @@ class TrainingOptions(Checked):
     log_every: int = option(1, "steps between rows of metrics.csv", low=1, high=MOST_STEPS)
     checkpoint_every: int = option(10, "steps between checkpoints in the run folder; 0 for none", low=0, high=MOST_STEPS)
     tensorboard: bool = option(False, "also write TensorBoard events into the run folder")
+    batch: int = option(0, "random nodes a step; 0 takes the whole graph", low=0, high=MOST_NODES, later=True)
+    sampled: int = option(
+        0, "neighbours of each node of a batch, drawn at each step; 0 takes all", low=0, high=MOST_DRAWN, later=True
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ from localgcl.system.files import replacing
 from localgcl.system.text import shown
 from localgcl.training import Callback, Model, RunFolder, fit
 from localgcl.training.memory import reading_memory
-from localgcl.training.preflight import check_files
+from localgcl.training.preflight import check_files, in_fitting_batches
 from localgcl.training.run import default_folder
 
 _LOG = logging.getLogger("localgcl")
@@ -51,7 +51,9 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):
         given = {name: value for name, value in asked.items() if value is not None}
         chosen = choose_settings(method, graph, given=given)
         _LOG.info(chosen.explain())
-        return chosen.config
+        if getattr(self, "force_memory", False):
+            return chosen.config
+        return _fitting(chosen.config, graph, {**chosen.values, **given}, _LOG.info, stored=False)
 
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used."""
@@ -379,8 +381,12 @@ def train(
     else:
         dataset = source.dataset if isinstance(source, Source) else None
         chosen = choose_settings(method or "local-gcl", loaded, dataset=dataset, recipe_file=recipe, given=settings)
+        for line in (repr(loaded), chosen.explain()):
+            say(line)
         config = chosen.config
-        for line in (repr(loaded), chosen.explain(), *_form_of_negatives(config, loaded)):
+        if not force_memory:
+            config = _fitting(config, loaded, {**chosen.values, **settings}, say)
+        for line in _form_of_negatives(config, loaded):
             say(line)
     model = fit(
         loaded,
@@ -408,6 +414,16 @@ def train(
     return Embedder.of(model)
 
 
+def _fitting(config: Config, graph: Graph, known: dict[str, Any], say: Callable[[str], None], *, stored: bool = True) -> Config:
+    """The settings, with mini-batches where the whole graph does not fit; `known` ones say what to do about that."""
+    if "batch" in known:
+        return config
+    config, line = in_fitting_batches(graph, config, choose_device(config.training.device), stored=stored)
+    if line:
+        say(line)
+    return config
+
+
 def _reading(source: Source | Graph, graph: Graph) -> int:
     """Bytes that reading the graph took at its peak; 0 where it was not read here."""
     if isinstance(source, Graph):
@@ -420,7 +436,7 @@ def _form_of_negatives(config: Config, graph: Graph) -> list[str]:
     """What negatives="auto" takes and what it costs, for methods that have the choice."""
     if getattr(config.options, "negatives", None) != "auto":
         return []
-    batch, parts = getattr(config.options, "batch", 0), encoder_stacks(graph.num_features, config.encoder)
+    batch, parts = config.training.batch, encoder_stacks(graph.num_features, config.encoder)
     rows, widest = min(batch or graph.num_nodes, graph.num_nodes), max(stack[-1] for stack in parts)
     device, per = choose_device(config.training.device), "step" if len(parts) == 1 else "step and channel"
     return [explain(rows, widest, config.options.num_features, config.options.temperature, device, per=per)]

@@ -39,7 +39,12 @@ def test_the_page_shows_paired_differences() -> None:
 def test_rows_have_the_seeds_and_divisions_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Problem] = []
     monkeypatch.setattr(ablation, "load", lambda _: sbm(300, classes=3, features=8, splits=1))
-    monkeypatch.setattr(ablation, "validated", lambda problem, _: (seen.append(problem), TrialResult(80.0, 0.0, 1.0))[1])
+
+    def validated(problem: Problem, _: object) -> TrialResult:
+        seen.append(problem)
+        return TrialResult(80.0, 0.0, 1.0)
+
+    monkeypatch.setattr(ablation, "validated", validated)
     assert ablation.measure("cora", "recipe", 2, "cpu", "")["seed"] == 1002
     assert ["redrawn" in split.name for split in seen[0].splits[0]] == [True] * 6
     assert list(seen[0].seeds) == [1002]

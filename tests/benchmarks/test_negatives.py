@@ -1,12 +1,12 @@
 import pytest
 import torch
 from benchmarks import negatives
+from benchmarks.development import GRAPHS
 
 from localgcl.datasets import sbm
 from localgcl.graph.prepare import prepare
 from localgcl.losses.local import unit_rows
 from localgcl.methods import configure
-from localgcl.nn.encoders import Inputs
 
 
 def study(way: negatives.Way) -> tuple[negatives.Whole, torch.Tensor, float]:
@@ -21,13 +21,13 @@ def study(way: negatives.Way) -> tuple[negatives.Whole, torch.Tensor, float]:
     terms = method.loss(batch, torch.Generator().manual_seed(0))
     (z,) = method.encoder.parts(batch.inputs)
     terms["loss"].backward()
-    return method, z[:20].detach(), float(terms["negative"])
+    return method, z[:20].detach(), float(terms["negative"].detach())
 
 
 def test_streamed_negatives_are_all_nodes() -> None:
     method, z, found = study("streamed")
     hop = method.whole.inputs.hops[0]
-    everyone = unit_rows(method.encoder.channels[0](Inputs(hop.first, hop.matrix, hops=(hop,))))[0].detach()
+    everyone = unit_rows(method.output(0, hop))[0].detach()
     exact = torch.logsumexp(unit_rows(z)[0] @ everyone.T, dim=1).mean()
     assert found == pytest.approx(float(exact), abs=0.1)  # 256 random frequencies; those of the batch alone are log 3 lower
     batch = torch.logsumexp(unit_rows(z)[0] @ unit_rows(z)[0].T, dim=1).mean()
@@ -41,7 +41,7 @@ def test_a_running_sum_starts_as_the_batch_scaled_up() -> None:
 
 
 def test_a_row_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(negatives.GRAPHS, "small", lambda: sbm(200, classes=3, features=16))
+    monkeypatch.setitem(GRAPHS, "small", lambda: sbm(200, classes=3, features=16))
     row = negatives.measure("small", "running", 50, 3, 1, "cpu", "")
     assert set(row) == set(negatives.FIELDS)
     assert (row["seed"], row["steps"]) == (1001, 3)

@@ -199,7 +199,7 @@ BAD_FILES: list[tuple[str, dict[str, str], str]] = [
         "one node",
     ),
     ("non-integer labels", {"labels.csv": "id,label\np0,1.5\n"}, "is '1.5', not a class number"),
-    ("text labels", {"labels.csv": "id,label\np0,cat\n"}, "is 'cat', not a class number"),
+    ("numbers and text among labels", {"labels.csv": "id,label\np0,cat\np1,0\n"}, "is 'cat', not a class number"),
     ("empty file", {"edges.csv": ""}, "edges.csv"),
     ("ragged rows", {"edges.csv": "source,target\np0,p1\np2\n"}, "edges.csv"),
 ]

@@ -126,3 +126,132 @@ def test_the_terminal_gets_no_escape_codes(capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr()
     assert printed.err.count("localgcl: error:") == 4
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
+
+
+# New nodes and edges
+
+HOPS = ("--encoder", "hops", "--channels", "X", "SX", "B2X", "--layers", "1", "--scaling", "standard")
+NEW = pd.DataFrame({"id": [90, 91], "d": [0.5, 1], "b": [2.0, -1], "c": [3.0, 0], "a": [-1.0, 4]})
+MORE = pd.DataFrame({"source": [90, 3, 4], "target": [7, 90, 4]})
+
+
+def with_addition(weight: str | None = None) -> None:
+    """Writes more.csv and new.csv, and joined.csv and joined-x.csv, which hold these and the ring."""
+    ring, more, x = pd.read_csv("edges.csv"), MORE, pd.read_csv("x.csv")
+    if weight is not None:
+        ring, more = (table.assign(**{weight: np.arange(1, len(table) + 1) / 2}) for table in (ring, more))
+        ring.to_csv("edges.csv", index=False)
+    more.to_csv("more.csv", index=False)
+    NEW.to_csv("new.csv", index=False)
+    pd.concat([ring, more]).to_csv("joined.csv", index=False)
+    pd.concat([x, NEW]).to_csv("joined-x.csv", index=False)  # columns by name, in the order of x
+
+
+def frame(*arguments: str, out: str = "z.parquet") -> pd.DataFrame:
+    assert run("embed", "run", *arguments, "-o", out, "--force") == 0
+    return pd.read_parquet(out).set_index("id")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("weight", [None, "weight", "score"])
+@pytest.mark.parametrize("encoder", [("--encoder", "gcn", "--batch-norm"), ("--encoder", "mlp"), HOPS])
+def test_new_nodes_are_embedded_as_in_joined_files(
+    encoder: tuple[str, ...], weight: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_addition(weight)
+    named = () if weight in (None, "weight") else ("--weight", weight)
+    files = ("--edges", "edges.csv", "--features", "x.csv", *named)
+    assert run("train", *files, *FAST, *encoder, "--out", "again") == 0
+    Path("run").rename("old")
+    Path("again").rename("run")
+    whole = frame("--edges", "joined.csv", "--features", "joined-x.csv", *named)
+    capsys.readouterr()
+    z = frame("--add-edges", "more.csv", "--add-features", "new.csv")
+    changed = 0 if "mlp" in encoder else len(z) - 2
+    assert capsys.readouterr().out == f"2 new nodes, {changed} changed: {len(z)} embeddings in z.parquet\n"
+    np.testing.assert_allclose(z, whole.loc[z.index], rtol=0, atol=1e-5)  # the acceptance of the command
+    assert z.index[-2:].tolist() == [90, 91]
+    if "mlp" not in encoder:  # two steps from 3 and 7 along the ring
+        assert z.index[:-2].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    new = frame("--add-edges", "more.csv", "--add-features", "new.csv", "--only-new")
+    assert capsys.readouterr().out == "2 new nodes: 2 embeddings in z.parquet\n"
+    pd.testing.assert_frame_equal(new, z.loc[[90, 91]], rtol=0, atol=1e-6)  # other parts of the graph, other rounding
+
+
+@pytest.mark.usefixtures("files")
+def test_new_nodes_of_a_graph_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    with_addition("weight")
+    for table, out in (("edges.csv", "graph"), ("joined.csv", "both")):
+        features = "x.csv" if out == "graph" else "joined-x.csv"
+        assert run("convert", table, "--features", features, "--out", out) == 0
+    Path("run").rename("old")
+    assert run("train", "graph", *FAST, *HOPS, "--batch", "8", "--out", "run") == 0
+    whole = frame("both")
+    capsys.readouterr()
+    z = frame("--add-edges", "more.csv", "--add-features", "new.csv")
+    np.testing.assert_allclose(z, whole.loc[z.index], rtol=0, atol=1e-5)  # the acceptance of the command
+    assert capsys.readouterr().out.startswith("2 new nodes, ")
+    assert run("convert", "edges.csv", "--out", "bare") == 0
+    assert run("embed", "run", "bare", "--add-edges", "more.csv", "-o", "no.npy") == 1
+    assert "are computed from its edges, so new edges change those of all nodes" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("folder", [False, True])
+def test_ids_of_new_nodes_may_be_text(folder: bool) -> None:
+    edges, x = pd.read_csv("edges.csv").astype(str), pd.read_csv("x.csv").astype({"id": str})
+    edges = edges.replace({"7": "seven"})
+    x["id"] = x["id"].replace({"7": "seven"})
+    edges.to_csv("named.csv", index=False)
+    x.to_csv("named-x.csv", index=False)
+    pd.DataFrame({"source": ["new", "8"], "target": ["seven", "new"]}).to_csv("more.csv", index=False)
+    NEW[:1].assign(id="new").to_csv("new.csv", index=False)
+    files: tuple[str, ...] = ("--edges", "named.csv", "--features", "named-x.csv")
+    if folder:
+        assert run("convert", "named.csv", "--features", "named-x.csv", "--out", "graph") == 0
+        files = ("graph",)
+    Path("run").rename("old")
+    assert run("train", *files, *FAST, *HOPS, "--out", "run") == 0
+    z = frame("--add-edges", "more.csv", "--add-features", "new.csv")
+    assert z.index[-1] == "new"
+    assert set(z.index) == {"new", "5", "6", "seven", "8", "9", "10"}
+    assert frame("--add-edges", "more.csv", "--add-features", "new.csv", "--only-new").index.tolist() == ["new"]
+
+
+@pytest.mark.usefixtures("files")
+def test_new_nodes_that_do_not_fit_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with_addition()
+    NEW.assign(id=[90, 5]).to_csv("known.csv", index=False)
+    pd.DataFrame({"source": [90, 55, 56], "target": [7, 1, 2]}).to_csv("unknown.csv", index=False)
+    np.save("rows.npy", NEW[list("abcd")].to_numpy())
+    added = ("--add-edges", "more.csv", "--add-features", "new.csv")
+    cases: list[tuple[tuple[str, ...], str]] = [
+        (
+            ("--add-edges", "unknown.csv", "--add-features", "new.csv"),
+            "node 55 (and 1 more) is neither in the graph nor in new.csv",
+        ),
+        (("--add-edges", "more.csv"), "node 90 is not in the graph; give its features (--add-features), or drop its edges"),
+        (("--add-edges", "more.csv", "--add-features", "known.csv"), "known.csv: node 5 is in the graph already"),
+        (("--add-features", "less.csv"), "less.csv: node 0 (and 19 more) is in the graph already"),
+        (("--only-new",), "only-new is for new nodes, and none are given"),
+        (("--add-edges", "edges.csv"), "there are no new nodes, and no embedding changes"),
+        (("--add-edges", "none.csv"), "none.csv"),
+        ((*added, "--weight", "score"), "more.csv has no edge weights called 'score'"),
+        ((*added, "--edges", "edges.csv"), "the features of 'edges' are computed from its edges"),
+        ((*added, "-o", "no.xyz"), "known are .npy"),
+    ]
+    for arguments, message in cases:
+        capsys.readouterr()
+        assert run("embed", "run", "-o", "no.npy", *arguments) == 1, arguments
+        assert message in capsys.readouterr().err
+    assert not Path("no.npy").exists()
+    assert run("embed", "run", *added, "-o", "z.csv") == 0
+    assert run("embed", "run", *added, "-o", "z.csv") == 1
+    assert "exists already" in capsys.readouterr().err
+    # Rows without ids are the next nodes of a graph whose nodes are 0, 1, 2...
+    assert run("embed", "run", "--add-features", "rows.npy", "-o", "z.csv", "--force") == 0
+    assert pd.read_csv("z.csv")["id"].tolist() == [20, 21]
+    pd.read_csv("x.csv").assign(id=range(5, 25)).to_csv("x.csv", index=False)
+    pd.read_csv("edges.csv").add(5).to_csv("edges.csv", index=False)
+    assert run("embed", "run", "--add-features", "rows.npy", "-o", "z.csv", "--force") == 1
+    assert "rows.npy has no node ids, and those of the graph are not 0 to 19" in capsys.readouterr().err

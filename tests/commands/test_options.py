@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from localgcl.commands.options import add_group, read_group
+from localgcl.commands.options import add_columns, add_group, read_group
 from localgcl.config import Checked, option
 
 COLOURS = ["red", "green"]
@@ -84,3 +84,14 @@ def test_words_come_from_the_registry_as_it_is_now(monkeypatch: pytest.MonkeyPat
 def test_values_are_checked_however_they_come(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Paint(**values)
+
+
+def test_an_option_that_the_command_has_already_is_refused() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Aim(Checked):
+        target: float = option(1.0, "where to")
+
+    made = argparse.ArgumentParser()
+    add_columns(made)
+    with pytest.raises(ValueError, match="aim has an option 'target', and the command has another --target; call it otherwise"):
+        add_group(made, "aim", Aim)

@@ -301,7 +301,7 @@ SQUARE = sp.csr_array(np.eye(4))
         ((np.array([[0], [9]]), X), ValueError, "target 9.*4 rows"),
         ((np.array([[0.5], [1]]), X), ValueError, "not integers"),
         ((SQUARE, X, np.zeros((4, 2))), ValueError, r"labels have shape \(4, 2\)"),
-        ((SQUARE, X, ["a", "b", "c", "d"]), ValueError, "y: the label of node 0 is 'a', not a class number"),
+        ((SQUARE, X, ["a", "b", "c", "0"]), ValueError, "y: the label of node 0 is 'a', not a class number"),
         ((SQUARE, pd.DataFrame(X)), TypeError, r"x is a DataFrame with ids of its own.*x\.to_numpy\(\)"),
         ((SQUARE, X, pd.Series([0, 1, 1, 0], index=list("abcd"))), TypeError, r"y is a Series with ids of its own"),
         ((np.zeros((2, 0), int),), ValueError, "no nodes"),

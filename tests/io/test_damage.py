@@ -64,7 +64,8 @@ def test_ids_that_end_in_nul_are_refused(tmp_path: Path) -> None:
 
 def test_messages_quote_long_cells_in_part(tmp_path: Path) -> None:
     edges = put(tmp_path / "e.csv", "source,target\na,b\n")
-    for name, content in (("y.csv", f"id,label\na,{'x' * 9999}\n"), ("y.csv", f"id,label\n{'x' * 9999},0\n{'x' * 9999},0\n")):
+    long = "x" * 9999
+    for name, content in (("y.csv", f"id,label\na,{long}\nb,0\n"), ("y.csv", f"id,label\n{long},0\n{long},0\n")):
         with pytest.raises(ValueError, match=r"y\.csv") as caught:
             read_graph(edges, labels=put(tmp_path / name, content))
         assert len(str(caught.value)) < 400

@@ -207,7 +207,7 @@ ESCAPE = "\x1b]0;owned\x07\x1b[31m"
         (EDGES, f"id,f\na,1\nb,2\nc,3\n{ESCAPE},4\n{ESCAPE},4\n", None),
         (EDGES, f"id,{ESCAPE},{ESCAPE}\na,1,2\n", None),
         (EDGES, f"id,{ESCAPE}\na,\nb,\nc,\n", None),
-        (EDGES, FEATURES, f"id,y\na,{ESCAPE}\n"),
+        (EDGES, FEATURES, f"id,y\na,{ESCAPE}\nb,0\n"),
         (EDGES, FEATURES, f"id,y\n{ESCAPE},1\n"),
         (EDGES, f"{ESCAPE},0.5\na,1\n", None),
     ],
@@ -282,15 +282,15 @@ def test_embeddings_come_back_as_written(tmp_path: Path, extension: str, ids: li
     pd.DataFrame({"id": named, "label": [3, 1, 0, 2]}).iloc[::-1].to_csv(tmp_path / "y.csv", index=False)
     read_z, y = read_labelled_embeddings(tmp_path / f"z.{extension}", tmp_path / "y.csv")
     np.testing.assert_array_equal(read_z, z)
-    assert y.tolist() == [3, 1, 0, 2]
+    assert y.numbers.tolist() == [3, 1, 0, 2]
 
 
 def test_embeddings_without_a_label_are_unknown(tmp_path: Path) -> None:
     z = put(tmp_path / "z.csv", "id,e0\nb,1\na,2\nc,3\n")
     _, y = read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nc,-1\n"))
-    assert y.tolist() == [-1, 1, -1]
+    assert y.numbers.tolist() == [-1, 1, -1]
     np.save(tmp_path / "y.npy", np.array([3, 0, 1]))
-    assert read_labelled_embeddings(z, tmp_path / "y.npy")[1].tolist() == [3, 0, 1]
+    assert read_labelled_embeddings(z, tmp_path / "y.npy")[1].numbers.tolist() == [3, 0, 1]
     with pytest.raises(ValueError, match=r"y\.csv: labelled node 'q' \(and 1 more\) has no row in .*z\.csv"):
         read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nq,1\nr,0\n"))
     np.save(tmp_path / "y.npy", np.array([3, 0]))
@@ -326,12 +326,12 @@ BAD_FEATURES: list[tuple[str, str | bytes, str]] = [
     (
         "x.parquet",
         parquet(id=["a", "b", "c"], f=["x", "y", "z"], g=[1, 2, 3], h=[[0], [1], [2]]),
-        "2 columns are no numbers: 'f', 'h'; encode or drop them",
+        "2 columns are no numbers: 'f', 'h'; encode .*--encode auto",
     ),
     ("x.parquet", parquet(id=["a", "b", "c"], f=[1, None, 2]), "column 'f' is empty for node 'b'"),
     ("x.parquet", parquet(id=["a", "b", "c"], f=[None, None, None]), "column 'f' is empty for node 'a'"),
     ("x.parquet", parquet(id=["a", "b", "c"], f=[1, np.inf, 2]), "node 'b' has a feature that is NaN or infinite"),
-    ("x.parquet", parquet(f=[0.5, 0.25], g=[0.5, 0.25]), "first column 'f': node id 0.5 is no integer; use integers or text"),
+    ("x.parquet", parquet(f=[0.5, 0.25], g=[0.5, 0.25]), "id column 'f': node id 0.5 is no integer; use integers or text"),
     ("x.parquet", parquet(v=[[0.5], [0.25]], g=[0.5, 0.25]), "node ids are of type list"),
     ("x.parquet", parquet(id=[], f=[]), "has no rows"),
     ("x.npy", saved(np.save, X), r"e\.csv: node 'a' \(and 1 more\) has no row in .*x\.npy, whose 4 rows are the nodes 0 to 3"),
@@ -371,7 +371,6 @@ BAD_LABELS: list[tuple[str, str | bytes, str]] = [
     ),
     ("y.csv", "id,label\na,0\nb,cat\n", "the label of node 'b' is 'cat', not a class number"),
     ("y.csv", "id,label\na,-2\n", "the label of node 'a' is '-2'"),
-    ("y.csv", "id,label\na,0\nb,\n", "the label of node 'b' is empty; write -1 or drop the row"),
     ("y.csv", "id,label\n,0\n", "the node id in data row 1 is empty"),
     ("y.csv", "id,id\na,0\n", "several columns of one name: 'id'"),
     ("y.csv", "id,label\n", "has a header but no rows"),
@@ -380,9 +379,7 @@ BAD_LABELS: list[tuple[str, str | bytes, str]] = [
     ("y.csv", "5,3\n6,1\n", "looks like data"),
     ("y.csv", "a,0\nb,1\n", r"the first row \('a', '0'\) looks like data"),
     ("y.parquet", parquet(id=["a", "b"], y=[0.5, 1.0]), "the label of node 'a' is 0.5"),
-    ("y.parquet", parquet(id=["a", "b"], y=[0, None]), "the label of node 'b' is empty"),
     ("y.npy", saved(np.save, np.array([0, 1])), "has 2 labels for 4 nodes; give one per node"),
-    ("y.npy", saved(np.save, np.array([0, 1, np.nan, 1])), "the label of node 2 is nan"),
     ("y.npy", saved(np.save, np.eye(4)), r"shape \(4, 4\); labels need shape \(n,\)"),
     ("y.npz", saved(np.savez, z=[1]), "has the arrays 'z'; it needs y"),
 ]

@@ -1,6 +1,9 @@
 """Embeddings written a block of rows at a time."""
 
-from collections.abc import Iterator
+import io
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from localgcl.io.parts import write_blocks
+from localgcl.io.parts import write_blocks, write_rows
 
 Z = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
 IDS = np.array([f"n{i}" for i in range(10)])
@@ -63,3 +66,64 @@ def test_an_existing_file_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> N
     assert (tmp_path / "z.npy").read_bytes() == b"mine"
     write_blocks(tmp_path / "z.npy", parts(Z), IDS, overwrite=True)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), Z)
+
+
+class Team:
+    """Processes as threads: they meet at a barrier, and the first one's value is passed on."""
+
+    def __init__(self, rank: int, size: int, gate: threading.Barrier, values: list[Any]) -> None:
+        self.rank, self.size, self.gate, self.values = rank, size, gate, values
+
+    def barrier(self) -> None:
+        self.gate.wait(10)
+
+    def told(self, value: Any) -> Any:
+        if self.rank == 0:
+            self.values[:] = [value]
+        self.gate.wait(10)
+        told = self.values[0]
+        self.gate.wait(10)
+        return told
+
+
+def write_together(path: Path, size: int, compute: Callable[[range], Any]) -> list[BaseException | None]:
+    """Writes `Z` by `size` processes, in blocks of four rows; returns the error of each."""
+    gate, values = threading.Barrier(size), list[Any]()
+    blocks = [range(start, min(start + 4, len(Z))) for start in range(0, len(Z), 4)]
+
+    def work(rank: int) -> BaseException | None:
+        try:
+            write_rows(path, Z.shape, "float32", blocks, compute, Team(rank, size, gate, values))
+        except (OSError, ValueError, threading.BrokenBarrierError) as error:
+            gate.abort()
+            return error
+        return None
+
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(work, range(size)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_any_number_of_processes_writes_the_same_bytes(size: int, tmp_path: Path) -> None:
+    expected = io.BytesIO()
+    np.save(expected, Z)
+    assert write_together(tmp_path / "z.npy", size, lambda rows: Z[rows.start : rows.stop]) == [None] * size
+    assert [path.name for path in tmp_path.iterdir()] == ["z.npy"]
+    assert (tmp_path / "z.npy").read_bytes() == expected.getvalue()
+
+
+def test_a_share_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    def full(rows: range) -> Any:
+        if rows.start >= 4:
+            raise OSError(28, "No space left on device")
+        return Z[rows.start : rows.stop]
+
+    errors = write_together(tmp_path / "z.npy", 2, full)
+    assert all(error is not None for error in errors)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"rows 0 to 9 have shape \(9, 2\), and the file \(9, 3\)"):
+        write_rows(tmp_path / "z.npy", (9, 3), "float32", [range(9)], lambda _: np.zeros((9, 2)))
+    assert list(tmp_path.iterdir()) == []

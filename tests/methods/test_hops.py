@@ -93,11 +93,6 @@ def test_other_methods_say_that_they_do_not_take_hops() -> None:
         fit(GRAPH, configure("grace", {"encoder": "hops", "device": "cpu", "steps": 1}))
 
 
-def test_a_gcn_is_not_trained_on_batches() -> None:
-    with pytest.raises(ValueError, match="take encoder hops"):
-        fit(GRAPH, configure("local-gcl", {"encoder": "gcn", "batch": 10, "device": "cpu", "steps": 1}))
-
-
 def test_a_batch_larger_than_the_graph_is_the_whole_graph() -> None:
     whole, large = (fit(GRAPH, configure("local-gcl", {**HOPS, "batch": size})).embed(GRAPH) for size in (0, 1000))
     assert torch.equal(whole, large)

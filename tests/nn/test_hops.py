@@ -149,12 +149,6 @@ def test_a_batch_reads_the_rows_of_its_nodes(monkeypatch: pytest.MonkeyPatch) ->
             torch.testing.assert_close(hops(hops.take(inputs, rows)), hops(inputs)[rows], rtol=1e-4, atol=1e-5)
 
 
-def test_a_gcn_has_no_batches_of_rows() -> None:
-    gcn = build_encoder(DENSE.num_features, options(encoder="gcn"))
-    with pytest.raises(ValueError, match="take encoder hops"):
-        gcn.take(gcn.inputs(DENSE), torch.tensor([0]))
-
-
 def test_principal_components_keep_the_variance() -> None:
     hops = encoder(DENSE, pca=6)
     inputs = hops.inputs(DENSE)

@@ -1,5 +1,7 @@
 """Blocks: nodes with all or some of their neighbours."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -97,3 +99,14 @@ def test_nodes_are_drawn_once_each_and_evenly(permuted: int, monkeypatch: pytest
     # Each node is in a draw with probability 0.4: a deviation of 0.009 over 3,000 draws, of which five are allowed.
     torch.testing.assert_close(counts, torch.full((10,), 0.4), rtol=0, atol=0.045)
     assert draw_nodes(10, 10, generator).tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("sampled", [0, 3])
+@pytest.mark.parametrize("cuts", [(0, 4), (0, 1, 4), (0, 0, 2, 3, 4)], ids=str)
+def test_parts_of_a_block_have_the_neighbours_of_the_whole(sampled: int, cuts: tuple[int, ...]) -> None:
+    def lists(part: range | None) -> list[list[int]]:
+        rows, edges = block(GRAPH.csr, NODES, sampled, torch.Generator().manual_seed(1), part)
+        return [sorted(rows[row].tolist()) for row in edges.indices.split(edges.degree.tolist())]
+
+    parts = [range(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
+    assert [row for part in parts for row in lists(part)] == lists(None)

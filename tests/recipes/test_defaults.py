@@ -55,7 +55,7 @@ def test_nodes_unlike_their_neighbours_get_more_channels_of_their_own() -> None:
 
 def test_an_encoder_of_the_users_keeps_the_defaults_of_that_encoder() -> None:
     config = choose_settings("local-gcl", ALIKE, given={"encoder": "gcn"}).config
-    assert (config.encoder.encoder, config.encoder.layers, config.options.temperature, config.options.batch) == (
+    assert (config.encoder.encoder, config.encoder.layers, config.options.temperature, config.training.batch) == (
         "gcn",
         2,
         0.5,

@@ -29,7 +29,7 @@ def test_a_folder_trains_and_embeds_as_memory_does(
 ) -> None:
     config = configure("local-gcl", HOPS | settings)
     graph = stored(GRAPH, tmp_path / "graph")
-    for module in ("graph.mapped", "nn.hop_files", "training.model"):
+    for module in ("graph.mapped", "nn.hop_files", "nn.layers"):
         monkeypatch.setattr(f"localgcl.{module}.blocks", lambda n: (range(a, min(a + 90, n)) for a in range(0, n, 90)))
     here, there = fit(GRAPH, config), fit(graph, config, folder=tmp_path / "run")
     # Sums over neighbours come in another order: float32 rounds at 1e-7, and Adam's first steps have the size of the rate.

@@ -22,6 +22,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     *(("local-gcl", {"encoder": encoder}) for encoder in ("mlp", "hops")),
     ("local-gcl", {"negatives": "exact", "layers": 3, "hidden": 100, "batch_norm": True, "dropout": 0.5}),
     ("local-gcl", {"encoder": "hops", "batch": 500}),
+    *((name, {"encoder": "gcn", "batch": 100, "sampled": 5}) for name in ("local-gcl", "grace", "bgrl")),
     ("local-gcl", {"encoder": "mlp", "batch": 500, "sampled": 5, "activation": "rrelu", "activate_last": True}),
     ("bgrl", {"positives": "neighbours"}),
     ("cca-ssg", {"positives": "neighbours"}),

@@ -2,6 +2,7 @@
 
 import argparse
 
+from localgcl.commands.options import add_columns, read_columns
 from localgcl.io.folder.budget import parse_bytes
 from localgcl.io.folder.convert import convert
 from localgcl.system.text import shown
@@ -23,9 +24,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
         "--features", metavar="F", help="features, first column the node id: a file or a glob (without it: structural features)"
     )
     parser.add_argument("--labels", metavar="F", help="labels, first column the node id: a file or a glob")
-    parser.add_argument(
-        "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
-    )
+    add_columns(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="graph folder to write")
     parser.add_argument("--name", default="", help="name of the graph (default: that of the edge file, or of DIR for a glob)")
     parser.add_argument(
@@ -43,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
         features=options.features,
         labels=options.labels,
         weight=options.weight,
+        columns=read_columns(options),
         name=options.name,
         memory=None if options.memory is None else parse_bytes(options.memory),
         overwrite=options.overwrite,

@@ -3,16 +3,23 @@
 import argparse
 from pathlib import Path
 
-from localgcl.commands.options import add_source
-from localgcl.datasets.source import Source
+from localgcl.commands.engine import add_engine, cluster_workers
+from localgcl.commands.options import add_source, read_columns
+from localgcl.datasets.source import COLUMNS, Source
+from localgcl.io.encoding_files import as_encoding
 from localgcl.io.export import WRITERS
 from localgcl.io.parts import write_blocks
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
+from localgcl.training.added import embed_added
+from localgcl.training.cluster.embedding import write_parts_on_cluster
+from localgcl.training.joining import join_ranks
+from localgcl.training.shards import write_parts
 
 DESCRIPTION = (
     "Embed the nodes of a graph with a trained run: of the graph that it was trained on, of another data set, or of your own "
-    "files. Nodes and edges may be new to it. Feature columns are matched by name."
+    "files. Nodes and edges may be new to it. Feature columns are matched by name. With --add-edges and --add-features, new "
+    "nodes and edges are joined to the graph; written are the embeddings of new nodes, and of those that new edges change."
 )
 
 
@@ -21,17 +28,51 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     parser.add_argument("run", metavar="RUN", help="run folder of localgcl train")
     add_source(parser)
     *others, last = WRITERS
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=f"{', '.join(others)} or {last}")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help=f"{', '.join(others)} or {last}; a folder for ranks and workers"
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
         "--precision", choices=["float32", "float16"], default="float32", help="of .npy and .parquet (default: float32)"
     )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    add_engine(parser)
+    added = parser.add_argument_group("new nodes and edges")
+    added.add_argument("--add-edges", metavar="F", help="edges to join to the graph, between nodes that it has or new ones")
+    added.add_argument("--add-features", metavar="F", help="features of the new nodes, first column the node id")
+    added.add_argument(
+        "--only-new", action="store_true", help="write new nodes only (default: also nodes whose embeddings change)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Embeds and writes."""
+    """Embeds and writes. Under torchrun, each rank writes some rows, and so does each worker of a cluster."""
+    workers = cluster_workers(options)
+    with join_ranks() as ranks:
+        size = workers if ranks is None else ranks.size
+        if size is None:
+            _run_alone(options)
+            return
+        if options.add_edges is not None or options.add_features is not None or options.only_new:
+            raise ValueError(f"new nodes are embedded by one process, and there are {size}; leave torchrun and --engine out")
+        folder = RunFolder.open(options.run)
+        source = _source(options, folder)
+        changes = {"overwrite": options.force, "precision": options.precision, "device": options.device}
+        if ranks is None:
+            rows = write_parts_on_cluster(options.output, folder, source, size, **changes)
+        else:
+            rows = write_parts(options.output, folder, source, ranks, **changes)
+        if ranks is None or ranks.rank == 0:
+            print(f"{rows:,} embeddings in {size} files in {shown(options.output)}")
+
+
+def _run_alone(options: argparse.Namespace) -> None:
     folder = RunFolder.open(options.run)
+    if options.add_edges is not None or options.add_features is not None:
+        _run_added(options, folder)
+        return
+    if options.only_new:
+        raise ValueError("only-new is for new nodes, and none are given; give --add-edges and --add-features")
     source = _source(options, folder)
     model, graph = Model.load(folder, options.device), source.read()
     blocks = (block.numpy() for block in model.embed_blocks(graph, cache=folder.path))
@@ -47,13 +88,37 @@ def run(options: argparse.Namespace) -> None:
     print(f"{graph.num_nodes:,} embeddings in {shown(options.output)}")
 
 
+def _run_added(options: argparse.Namespace, folder: RunFolder) -> None:
+    """Embeds new nodes, and those that they change."""
+    own = options.dataset is None and (options.edges, options.features, options.labels) == (None, None, None)
+    # Without other files, the names of columns are those of the added files.
+    source, columns = folder.graph_source if own else _source(options, folder), read_columns(options)
+    if columns.encode is None:  # new nodes are encoded as those of the run
+        columns = columns._replace(encode=as_encoding(folder.encoding_file))
+    found = embed_added(
+        Model.load(folder, options.device),
+        source,
+        options.add_edges,
+        options.add_features,
+        weight=options.weight,
+        columns=columns,
+        only_new=options.only_new,
+    )
+    blocks = (block.numpy() for block in found.blocks)
+    write_blocks(options.output, blocks, found.node_ids, overwrite=options.force, precision=options.precision)
+    changed = "" if options.only_new else f", {found.num_changed:,} changed"
+    print(f"{found.num_new:,} new nodes{changed}: {len(found.node_ids):,} embeddings in {shown(options.output)}")
+
+
 def _source(options: argparse.Namespace, folder: RunFolder) -> Source:
     """The graph that was asked for; that of the run where none was."""
-    dataset, files, weight = options.dataset, (options.edges, options.features, options.labels), options.weight
-    if dataset is None and files == (None, None, None) and weight is None:
-        return Source(**folder.source)
+    dataset, files = options.dataset, (options.edges, options.features, options.labels)
+    named = {name: getattr(options, name) for name in (*COLUMNS, "encode")}
+    if dataset is None and files == (None, None, None) and not any(name is not None for name in named.values()):
+        return folder.graph_source
     if dataset is not None and options.edges is None and (options.features is not None or Path(dataset).suffix):
         dataset, files = None, (dataset, *files[1:])  # an edge file instead of a data set
-    if files[0] is not None and weight is None:
-        weight = folder.source.get("weight")  # the column that it was trained with
-    return Source(dataset, *files, weight)
+    if files[0] is not None:  # other columns are those that it was trained with
+        trained = folder.source | folder.encoded
+        named = {name: trained.get(name) if given is None else given for name, given in named.items()}
+    return Source(dataset, *files, **named)

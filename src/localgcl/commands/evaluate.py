@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from localgcl.commands.options import add_group, read_group
+from localgcl.commands.options import add_group, add_id, read_group
 from localgcl.evaluation import Scores
 from localgcl.evaluation.options import EvaluationOptions
 from localgcl.experiments.compare import compare_runs, score_table
@@ -21,6 +21,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     """What to score, and how."""
     parser.add_argument("what", nargs="+", metavar="RUN|FILE", help="run folders, or one table of embeddings")
     parser.add_argument("--labels", metavar="F", help="label file for a table of embeddings (first column the node id)")
+    add_id(parser)
     add_group(parser, "evaluation", EvaluationOptions)
 
 
@@ -35,7 +36,8 @@ def run(given: argparse.Namespace) -> None:
     elif given.labels is None:
         raise ValueError("a table of embeddings needs --labels FILE (first column the node id, second the class)")
     else:
-        rows = {"embeddings": score_table(given.what[0], given.labels, num_splits=options.splits or 20, **shared)}
+        table, splits = given.what[0], options.splits or 20
+        rows = {"embeddings": score_table(table, given.labels, num_splits=splits, id=given.id, **shared)}
     _print_scores(rows)
 
 

@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from localgcl.config import choices
+from localgcl.datasets.source import named_columns
+from localgcl.io.roles import Columns
 
 Group = TypeVar("Group")
 
-SOURCE = ("dataset", "edges", "features", "labels", "weight")
+SOURCE = ("dataset", "edges", "features", "labels", "weight", "source", "target", "id", "drop", "encode")
 """What `add_source` reads: the fields of `Source`."""
 
 
@@ -36,9 +38,33 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--features", metavar="F", help="feature file, first column the node id (without it: structural features)"
     )
     parser.add_argument("--labels", metavar="F", help="label file, first column the node id; used by evaluate only")
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """What the columns of the user's files are called."""
     parser.add_argument(
         "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
     )
+    parser.add_argument("--source", metavar="COLUMN", help="column of the nodes that edges leave (default: source)")
+    parser.add_argument("--target", metavar="COLUMN", help="column of the nodes that edges enter (default: target)")
+    add_id(parser)
+    parser.add_argument("--drop", metavar="NAMES", help="columns of features to leave out, with commas between")
+    parser.add_argument(
+        "--encode",
+        metavar="HOW",
+        help="auto: turn booleans, dates, categories and empty cells of features into numbers; or encoding.json of a run",
+    )
+
+
+def add_id(parser: argparse.ArgumentParser) -> None:
+    """The column of node ids."""
+    parser.add_argument("--id", metavar="COLUMN", help="column of node ids in other files than edges (default: the first)")
+
+
+def read_columns(options: argparse.Namespace) -> Columns:
+    """What `add_columns` read, but the column of weights."""
+    return named_columns(options.source, options.target, options.id, options.drop, options.encode)
 
 
 def add_group(
@@ -52,16 +78,19 @@ def add_group(
     """One option a field of the dataclass `group`. `defaults` are those that help texts name instead of the field's own.
 
     An option that is not given is not set, so that a recipe or the dataclass fills it in (see `read_group`).
+
+    Raises:
+        ValueError: There is an option of that name already, such as those that name files and columns of the graph.
     """
     section = parser.add_argument_group(f"{title} options")
     for field in dataclasses.fields(group):
-        if field.name not in without:
-            section.add_argument(
-                f"--{field.name.replace('_', '-')}",
-                default=argparse.SUPPRESS,
-                help=_help(field, defaults.get(field.name, field.default)),
-                **_reading(field),
-            )
+        flag = f"--{field.name.replace('_', '-')}"
+        if field.name in without:
+            continue
+        if flag in parser._option_string_actions:  # argparse has no public name for them
+            raise ValueError(f"{title} has an option {field.name!r}, and the command has another {flag}; call it otherwise")
+        told = _help(field, defaults.get(field.name, field.default))
+        section.add_argument(flag, default=argparse.SUPPRESS, help=told, **_reading(field))
 
 
 def read_group(options: argparse.Namespace, group: type[Group]) -> Group:

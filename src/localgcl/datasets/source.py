@@ -9,15 +9,21 @@ from localgcl.datasets.loading import load
 from localgcl.datasets.registry import READERS
 from localgcl.graph import Graph
 from localgcl.graph.stored import declared, is_folder
+from localgcl.io.encoding_files import AUTO, as_encoding
 from localgcl.io.files import graph_name, read_graph
+from localgcl.io.roles import Columns
 from localgcl.system.text import shown
+
+COLUMNS = ("weight", "source", "target", "id", "drop")
+"""Fields of `Source` that name columns."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
     """A data set by name, your own files, or a graph folder: give exactly one of `dataset`, `edges` and `folder`.
 
-    `dataset` and `edges` may also be the path of a graph folder; it becomes `folder`. `weight` is as for `read_graph`.
+    `dataset` and `edges` may also be the path of a graph folder; it becomes `folder`. `weight`, `source`, `target` and `id`
+    name columns, as for `read_graph`; `drop` names some, with commas between; `encode` is "auto" or a file encoding.json.
     """
 
     dataset: str | None = None
@@ -26,6 +32,11 @@ class Source:
     labels: str | None = None
     weight: str | None = None
     folder: str | None = None
+    source: str | None = None
+    target: str | None = None
+    id: str | None = None
+    drop: str | None = None
+    encode: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("dataset", "edges"):
@@ -36,10 +47,11 @@ class Source:
         if given != 1:
             which = "both" if given else "neither"
             raise ValueError(f"name a data set or give an edge file, not {which} (localgcl datasets lists names)")
-        if self.edges is None and (self.features or self.labels or self.weight is not None):
+        named = [getattr(self, name) for name in (*COLUMNS, "encode")]
+        if self.edges is None and (self.features or self.labels or any(name is not None for name in named)):
             what = f"data set {self.dataset!r}" if self.folder is None else f"graph folder {self.folder!r}"
             raise ValueError(
-                f"{what} has its own edges, features and labels; give files and the column of weights only with an edge file"
+                f"{what} has its own edges, features and labels; give files, names of columns and encode only with an edge file"
             )
 
     def read(self) -> Graph:
@@ -49,7 +61,13 @@ class Source:
         if self.dataset is not None:
             return load(self.dataset)
         assert self.edges is not None
-        return read_graph(self.edges, features=self.features, labels=self.labels, weight=self.weight)
+        named = self.columns._asdict()
+        return read_graph(self.edges, features=self.features, labels=self.labels, weight=self.weight, **named)
+
+    @property
+    def columns(self) -> Columns:
+        """What the columns of the files are called, but that of weights."""
+        return named_columns(self.source, self.target, self.id, self.drop, self.encode)
 
     @property
     def name(self) -> str:
@@ -60,7 +78,20 @@ class Source:
     def to_dict(self) -> dict[str, Any]:
         """The given fields; file names are made absolute, so that the run folder works from any working directory."""
         parts = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
-        return {name: value if name in ("dataset", "weight") else os.path.abspath(value) for name, value in parts.items()}
+        words = [name for name in parts if name in ("dataset", *COLUMNS) or (name, parts[name]) == ("encode", AUTO)]
+        return {name: value if name in words else os.path.abspath(value) for name, value in parts.items()}
+
+
+def named_columns(
+    source: str | None = None,
+    target: str | None = None,
+    id: str | None = None,
+    drop: str | None = None,
+    encode: str | None = None,
+) -> Columns:
+    """The columns that fields of `Source` name."""
+    dropped = None if drop is None else tuple(name.strip() for name in drop.split(",") if name.strip())
+    return Columns(source, target, id, dropped, as_encoding(encode))
 
 
 def _names_folder(given: str | None, *, known: bool) -> bool:

@@ -64,8 +64,10 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
     classes, sizes = y[y >= 0].unique(return_counts=True)
     smallest = int(sizes.min())
     if smallest < 2 * per_class + 1:
+        rarest = int(classes[sizes.argmin()])
+        named = rarest if graph.class_names is None else repr(graph.class_names[rarest])
         raise ValueError(
-            f"class {int(classes[sizes.argmin()])} has {smallest} nodes, but per_class={per_class} takes {2 * per_class} of "
+            f"class {named} has {smallest} nodes, but per_class={per_class} takes {2 * per_class} of "
             f"each class for training and validation and tests on the others; choose at most {(smallest - 1) // 2}"
         )
     splits = []

@@ -55,9 +55,9 @@ def evaluate(
     probe = _probe(protocol, settings)
     x, graph = _read(z, graph_or_labels)
     assert graph.y is not None  # read_graph has seen to it
-    y, classes = read_classes(graph.y, learnt=probe.uses_splits)
+    y, classes = read_classes(graph.y, learnt=probe.uses_splits, names=graph.class_names)
     if probe.uses_splits:
-        tasks = read_tasks(x, y, classes, _splits(graph, splits), validates=probe.validates)
+        tasks = read_tasks(x, y, classes, _splits(graph, splits), validates=probe.validates, names=graph.class_names)
         over = _over(probe, tasks)
     elif splits is not None:
         raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits out")
@@ -106,8 +106,8 @@ def validate(
     splits = _splits(graph, splits)
     known = hide_test_labels(graph, splits).y
     assert known is not None  # read_graph has seen to it
-    y, classes = read_classes(known, learnt=False)
-    tasks = read_tasks(x, y, classes, splits, validates=True, tests=False)
+    y, classes = read_classes(known, learnt=False, names=graph.class_names)
+    tasks = read_tasks(x, y, classes, splits, validates=True, tests=False, names=graph.class_names)
     scores = _scores(probe, tasks, _over(probe, tasks), seed, choose_device(str(device)))
     return dataclasses.replace(scores, metric=f"validation {scores.metric}")
 

@@ -61,24 +61,38 @@ def read_graph(graph_or_labels: Any) -> Graph:
     return graph
 
 
-def read_classes(y: Int[Tensor, " n"], *, learnt: bool) -> tuple[Int[Tensor, " n"], Int[Tensor, " c"]]:
-    """Labels renumbered 0..c-1 without gaps (-1 stays), and the original class of each number."""
+def read_classes(
+    y: Int[Tensor, " n"], *, learnt: bool, names: Sequence[str] | None = None
+) -> tuple[Int[Tensor, " n"], Int[Tensor, " c"]]:
+    """Labels renumbered 0..c-1 without gaps (-1 stays), and the original class of each number; `names` are for messages."""
     known = y >= 0
     classes, numbered, counts = y[known].unique(return_inverse=True, return_counts=True)
     if len(classes) < 2:
-        raise ValueError(f"all labels are class {int(classes[0])}; give at least two classes")
+        raise ValueError(f"all labels are {_class(int(classes[0]), names)}; give at least two classes")
     single = classes[counts == 1].tolist()
     if learnt and single:
         raise ValueError(
-            f"class {single[0]} has one node: it cannot be both learnt and tested; drop it with label -1 or merge it"
+            f"{_class(single[0], names)} has one node: it cannot be both learnt and tested; drop it with label -1 or merge it"
         )
     compact = torch.full_like(y, -1)
     compact[known] = numbered
     return compact, classes
 
 
+def _class(number: int, names: Sequence[str] | None) -> str:
+    """What messages call a class."""
+    return f"class {number}" if names is None else f"class {names[number]!r:.80}"
+
+
 def read_tasks(
-    x: Matrix, y: Int[Tensor, " n"], classes: Int[Tensor, " c"], splits: Sequence[Split], *, validates: bool, tests: bool = True
+    x: Matrix,
+    y: Int[Tensor, " n"],
+    classes: Int[Tensor, " c"],
+    splits: Sequence[Split],
+    *,
+    validates: bool,
+    tests: bool = True,
+    names: Sequence[str] | None = None,
 ) -> list[Task]:
     """One task per split, without nodes of unknown label. Without `tests`, validation nodes take the place of test nodes."""
     if not splits:
@@ -89,7 +103,7 @@ def read_tasks(
         name, lost = missed[0]
         others = f" (and {len(missed) - 1} more splits)" if len(missed) > 1 else ""
         warnings.warn(
-            f"split {name!r}{others} has no training node of class {int(classes[lost[0]])}: "
+            f"split {name!r}{others} has no training node of {_class(int(classes[lost[0]]), names)}: "
             f"its {'test' if tests else 'validation'} nodes cannot be classified correctly",
             LocalGCLWarning,
             stacklevel=3,

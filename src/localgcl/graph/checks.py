@@ -88,6 +88,23 @@ def check_labels(y: Tensor | None, n: int) -> None:
         raise ValueError(f"labels must be 0, 1, 2... or -1 for unknown, got {int(y.min())}; renumber the classes")
 
 
+def named_classes(names: Iterable[str] | None, y: Tensor | None) -> tuple[str, ...] | None:
+    """The names of classes as a tuple; ValueError unless they are distinct texts, one for each class of `y`."""
+    if names is None:
+        return None
+    named = tuple(names)
+    wrong = next((name for name in named if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise ValueError(f"class name {wrong!r:.80} is of type {type(wrong).__name__}; give text")
+    if len(set(named)) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise ValueError(f"two classes are called {twice!r:.80}; give each class a name of its own")
+    most = -1 if y is None or y.numel() == 0 else int(y.max())
+    if most >= len(named):
+        raise ValueError(f"{len(named)} class names, but a label is {most}; give a name for each of the classes 0 to {most}")
+    return named
+
+
 def check_splits(splits: Iterable[Any], n: int) -> None:
     """ValueError unless node positions are in range and each is in one part of a split."""
     for split in splits:

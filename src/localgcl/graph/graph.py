@@ -1,7 +1,7 @@
 """Graph: the one type that all other packages work on. Frozen, validated once, compressed sparse rows (CSR)."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,11 @@ from localgcl.graph.checks import (
     frame_names,
     ids,
     labels,
+    named_classes,
     positions,
 )
 from localgcl.graph.csr import CSR, Transposed, as_features, select_rows, sort_edges
+from localgcl.graph.induced import induced, selected
 from localgcl.graph.merging import add_reversed, merge_repeats, undirected
 from localgcl.graph.split import Split
 from localgcl.graph.statistics import edge_homophily, structure_summary
@@ -57,6 +59,8 @@ class Graph:
         weights: Weight of each stored edge, above 0; None where all are 1. Edges of weight 1 and edges without weights are the
             same graph.
         folder: The graph folder whose mapped arrays these are; None for a graph in memory.
+        class_names: Names of the classes 0, 1, 2...; None where they have none.
+        encoding: How features were made of a table's columns, as plain data; None where they were numbers.
         trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
@@ -76,6 +80,8 @@ class Graph:
     feature_names: tuple[str, ...] | None = None
     weights: Float[Tensor, " m"] | None = None
     folder: Path | None = None
+    class_names: tuple[str, ...] | None = None
+    encoding: Mapping[str, Any] | None = None
     trusted: dataclasses.InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
@@ -100,6 +106,7 @@ class Graph:
         check_features(self.x, self.node_ids)
         object.__setattr__(self, "feature_names", column_names(self.feature_names, self.num_features))
         check_labels(self.y, n)
+        object.__setattr__(self, "class_names", named_classes(self.class_names, self.y))
         check_splits(self.splits, n)
 
     @classmethod
@@ -115,6 +122,7 @@ class Graph:
         name: str = "graph",
         feature_names: Sequence[str] | None = None,
         weights: Any = None,
+        class_names: Sequence[str] | None = None,
         copy: bool = True,
     ) -> "Graph":
         """Builds a graph from two equally long lists of node positions. O(|E| log |E|).
@@ -129,6 +137,7 @@ class Graph:
             name: What to call the graph.
             feature_names: Name of each column of `x`; those of the frame if `x` is one.
             weights: Weight of each edge, finite and not negative. Edges of weight 0 are left out, with a warning.
+            class_names: Names of the classes 0, 1, 2...
             copy: Copy the features, so that later changes to `x` do not reach the graph. A float32 array that is mapped
                 read-only is used in place. False saves the copy, for features that nobody else holds.
         """
@@ -143,7 +152,8 @@ class Graph:
         y = None if y is None else labels(y)
         splits = tuple(split.copy() for split in splits)
         columns = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
-        return cls(csr.indptr, csr.indices, features, y, splits, names, name, csr, columns, csr.weights)
+        parts = (csr.indptr, csr.indices, features, y, splits, names, name, csr, columns, csr.weights)
+        return cls(*parts, class_names=class_names)  # type: ignore[arg-type]  # made a tuple where it is checked
 
     @classmethod
     def open(cls, folder: str | Path) -> "Graph":
@@ -269,7 +279,7 @@ class Graph:
         features = as_features(x, copy=copy).to(self.device)
         check_features(features, self.node_ids)
         names = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
-        return self.derived(x=features, feature_names=names)
+        return self.derived(x=features, feature_names=names, encoding=None)
 
     def derived(self, **parts: Any) -> "Graph":
         """This graph with some parts other than edges replaced. Nothing is checked: the new parts are known to be right."""
@@ -294,24 +304,13 @@ class Graph:
 
     def subgraph(self, nodes: Tensor) -> "Graph":
         """The graph induced by `nodes` (positions, or a mask), in the order given; splits are left behind."""
-        if nodes.dtype == torch.bool:
-            if nodes.shape != (self.num_nodes,):
-                raise ValueError(f"the mask has shape {tuple(nodes.shape)}; give one value for each of {self.num_nodes} nodes")
-            nodes = nodes.nonzero().flatten()
-        nodes = nodes.to(self.device)
-        position, order = torch.full((self.num_nodes,), -1, device=self.device), torch.arange(nodes.numel(), device=self.device)
-        position[nodes] = order
-        if not torch.equal(position[nodes], order):
-            twice = int(nodes[position[nodes] != order][0])
-            raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
-        source, target = position[self.rows], position[self.indices]
-        inside = (source >= 0) & (target >= 0)
-        weights = None if self.weights is None else unless_ones(self.weights[inside])
-        csr = sort_edges(source[inside], target[inside], nodes.numel(), weights)
+        nodes = selected(nodes, self.csr)
+        csr = induced(self.csr, nodes)
         x = select_rows(self.x, nodes)
         y = None if self.y is None else self.y[nodes]
         ids = self.node_ids[nodes.cpu().numpy()]
-        return Graph(csr.indptr, csr.indices, x, y, (), ids, self.name, csr, self.feature_names, csr.weights)
+        parts = (csr.indptr, csr.indices, x, y, (), ids, self.name, csr, self.feature_names, csr.weights)
+        return Graph(*parts, class_names=self.class_names)
 
     def to(self, device: torch.device | str) -> "Graph":
         if self.device == torch.device(device):

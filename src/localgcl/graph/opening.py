@@ -48,6 +48,8 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
         header.feature_names,
         values,
         folder,
+        header.classes,
+        header.encoding,
         trusted=True,
     )
 

@@ -127,10 +127,11 @@ def featureless(
     node_ids: Any = None,
     name: str = "graph",
     weights: Any = None,
+    class_names: Sequence[str] | None = None,
 ) -> Graph:
     """A graph with structural features, for edges that come without any; warns that it does so. O(|E| f)."""
     known: dict[str, Any] = {"y": y, "splits": splits, "node_ids": node_ids, "name": name, "weights": weights}
-    bare = Graph.from_edges(source, target, x=torch.zeros(num_nodes, 1), copy=False, **known)
+    bare = Graph.from_edges(source, target, x=torch.zeros(num_nodes, 1), class_names=class_names, copy=False, **known)
     x = structural_features(bare.symmetrized())
     warnings.warn(
         f"no features given: using {x.shape[1]} structural features computed from the edges alone "

@@ -53,6 +53,7 @@ class Header:
         feature_names: Their names, if they have any.
         column_types: Type of each column in the user's table, by name.
         classes: Names of the classes in the order of their numbers, if the labels had names.
+        encoding: How features were made of a table's columns (see `Graph`).
         loops: Number of self-loops that were left out.
         inputs: What tells the tables and options that it was made from apart from others; empty if it was made of none.
         files: Size in bytes, modification time in ns and SHA-256 of each file, by name.
@@ -65,6 +66,7 @@ class Header:
     feature_names: tuple[str, ...] | None = None
     column_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
     classes: tuple[str, ...] | None = None
+    encoding: Mapping[str, Any] | None = None
     loops: int = 0
     inputs: str = ""
     files: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)

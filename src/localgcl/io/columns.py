@@ -12,19 +12,25 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from localgcl.graph.checks import check_distinct
-from localgcl.io.ids import Edges, Ids, Rows, as_ids, first_empty, plain, repeated
-from localgcl.io.labels import class_numbers
+from localgcl.io.cells import NUMBER, cells_of, values
+from localgcl.io.encode import Encoding, fit_encoding
+from localgcl.io.ids import Edges, Ids, Rows, as_ids, plain, repeated
+from localgcl.io.labels import read_labels
 from localgcl.io.pandas_index import ids_first
+from localgcl.io.roles import DEFAULT, Columns, check_dropped, end_columns, id_column, put_first
 from localgcl.io.weight_columns import column_weights
 from localgcl.io.weights import warn_of_unused, weight_name
 from localgcl.system.text import listed
 
 Array = NDArray[Any]
-_ENDS = ("source", "target")
+_LABELS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_large_string)
+"""Types of labels, as `plain` has them."""
+_OTHERWISE = "encode (encode='auto', --encode auto) or drop (--drop NAME,NAME) them"
 
 
-def edges_of(table: Any, place: str, *, parse_ids: bool = False, weight: str | None = None) -> Edges:
+def edges_of(
+    table: Any, place: str, *, parse_ids: bool = False, weight: str | None = None, columns: Columns = DEFAULT
+) -> Edges:
     """The edges in the columns `source` and `target`, found in any order and any case. A warning names columns not used.
 
     Args:
@@ -32,25 +38,39 @@ def edges_of(table: Any, place: str, *, parse_ids: bool = False, weight: str | N
         place: Where it comes from, for messages.
         parse_ids: Read ids that are written like integers as integers (see `as_ids`).
         weight: The column of weights (see `weight_name`).
+        columns: What the columns are called.
     """
     names = table.column_names
-    check_edge_columns(names, place)
-    ends = {name.strip().lower(): column for name, column in zip(names, table.columns, strict=True)}
-    source, target = (as_ids(ends[end], f"{place}, {end}", parse=parse_ids) for end in _ENDS)
-    others = [name for name in names if name.strip().lower() not in _ENDS]
+    ends = end_columns(names, columns, place)
+    called = zip(ends, columns.ends, strict=True)
+    source, target = (as_ids(table.column(at), f"{place}, {end}", parse=parse_ids) for at, end in called)
+    others = [name for at, name in enumerate(names) if at not in ends]
     held = weight_name(others, weight, place)
     weights = None if held is None else column_weights(table.column(names.index(held)), source, target, place)
     warn_of_unused([name for name in others if name != held], place, weighted=held is not None)
     return Edges(place, source, target, weights=weights)
 
 
-def features_of(table: Any, place: str, *, parse_ids: bool = False) -> Rows:
-    """The features as a float32 matrix, with the names of its columns: the id first, then one number per column."""
-    table = ids_first(table, place)
+def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Columns = DEFAULT) -> Rows:
+    """The features as a float32 matrix, with the names of its columns: the id, and one number per other column.
+
+    Args:
+        table: A pyarrow table.
+        place: Where it comes from, for messages.
+        parse_ids: Read ids that are written like integers as integers (see `as_ids`).
+        columns: Which column has the node ids, which ones to leave out, and how the others become numbers.
+    """
+    table = _with_id_first(table, columns.id, place)
     if table.num_columns < 2:
         raise ValueError(f"{place} has only the column {table.column_names[0]!r:.80}; give the id first, then the features")
     ids = _unique_ids(table, place, parse_ids)
-    _check_numbers(table, place)
+    if columns.encode is not None:
+        encoding = encoding_for(table.drop_columns(table.column_names[0]), place, columns)
+        x = encoding.apply(table, place)
+        check_finite(x, place, ids)
+        return Rows(place, ids, x, encoding.names, encoding)
+    table = _without_dropped(table, columns, place)
+    refuse_mixed(table, place)
     x = np.empty((table.num_rows, table.num_columns - 1), dtype=np.float32)
     for j, (name, column) in enumerate(zip(table.column_names[1:], table.columns[1:], strict=True)):
         x[:, j] = _feature(plain(column), f"{place}: column {name!r:.80}", ids)
@@ -58,28 +78,50 @@ def features_of(table: Any, place: str, *, parse_ids: bool = False) -> Rows:
     return Rows(place, ids, x, tuple(table.column_names[1:]))
 
 
-def labels_of(table: Any, place: str, *, parse_ids: bool = False) -> Rows:
-    """The labels as int64 class numbers, from a table of two columns: id and label."""
-    table = ids_first(table, place)
+def labels_of(
+    table: Any, place: str, *, parse_ids: bool = False, id: str | None = None, names: Sequence[str] | None = None
+) -> Rows:
+    """The labels as int64 class numbers with the names of classes, from a table of two columns: id and label.
+
+    `id` is the column of node ids, by default the first, and `names` are as for `read_labels`.
+    """
+    table = _with_id_first(table, id, place)
     if table.num_columns != 2:
         raise ValueError(f"{place} has the columns {listed(table.column_names)}; labels need two: id and label")
     ids = _unique_ids(table, place, parse_ids)
-    labels = plain(table.column(1))
-    if pa.types.is_nested(labels.type) or "binary" in str(labels.type):
+    numbers, found = read_labels(label_array(table.column(1), place), place, lambda row: ids[row].as_py(), names)
+    return Rows(place, ids, numbers, found)
+
+
+def label_array(column: Any, place: str) -> Array:
+    """The labels in a pyarrow column as an array for `read_labels`; ValueError if its type holds none."""
+    labels = plain(column)
+    if pa.types.is_null(labels.type) or pa.types.is_decimal(labels.type):
+        labels = labels.cast(pa.large_string())
+    if not any(test(labels.type) for test in _LABELS):
         raise ValueError(f"{place}: labels are of type {labels.type!s:.80}; number the classes 0, 1, 2... (-1: unknown)")
-    row = first_empty(labels)
-    if row is not None:
-        raise ValueError(f"{place}: the label of node {ids[row].as_py()!r:.80} is empty; write -1 or drop the row")
-    numbers = class_numbers(labels.to_numpy(zero_copy_only=False), place, lambda row: ids[row].as_py())
-    return Rows(place, ids, numbers)
+    array: Array = labels.to_numpy(zero_copy_only=False)  # NaN or None where they are missing
+    return array
 
 
-def check_edge_columns(names: Sequence[str], place: str, fix: str = "rename them") -> None:
-    """Raises ValueError unless `source` and `target` are among the names, once each."""
-    ends = [name for name in (name.strip().lower() for name in names) if name in _ENDS]
-    check_distinct(ends, place)
-    if len(ends) != 2:
-        raise ValueError(f"{place} has the columns {listed(names)}; edges need the columns 'source' and 'target': {fix}")
+def encoding_for(table: Any, place: str, columns: Columns) -> Encoding:
+    """The encoding of a table without its ids: fitted to it, or the given one, if it has its columns."""
+    if not isinstance(columns.encode, Encoding):
+        check_dropped(table.column_names, columns.drop or (), place)
+        return fit_encoding(table, place, columns.drop or ())
+    columns.encode.check(table.column_names, place)
+    return columns.encode
+
+
+def refuse_texts(table: Any, place: str, columns: Columns) -> None:
+    """As `refuse_mixed`, for a table whose cells were all read as text: those that are written like numbers are numbers."""
+    table = _without_dropped(_with_id_first(table, columns.id, place), columns, place)
+    for at in range(1, table.num_columns):
+        numbers = values(cells_of(table.column(at)), NUMBER)
+        if numbers is not None:
+            table = table.set_column(at, table.column_names[at], pa.array(numbers, from_pandas=True))
+    if sum(map(len, _offending(table))) > 1:  # the reader of a single one names the line
+        refuse_mixed(table, place)
 
 
 def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
@@ -95,24 +137,50 @@ def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
         raise ValueError(f"{place}: node {node!r:.80} has a feature that is NaN or infinite; fill or drop it")
 
 
+def _with_id_first(table: Any, id: str | None, place: str) -> Any:
+    table = ids_first(table, place)
+    return table.select(put_first(table.num_columns, id_column(table.column_names, id, place)))
+
+
+def _without_dropped(table: Any, columns: Columns, place: str) -> Any:
+    drop = list(columns.drop or ())
+    check_dropped(table.column_names[1:], drop, place)
+    return table.drop_columns(drop)
+
+
 def _unique_ids(table: Any, place: str, parse: bool) -> Ids:
     """The ids in the first column; ValueError if one occurs twice."""
-    ids = as_ids(table.column(0), f"{place}, first column {table.column_names[0]!r:.80}", parse=parse)
+    ids = as_ids(table.column(0), f"{place}, id column {table.column_names[0]!r:.80}", parse=parse)
     twice = repeated(ids)
     if twice is not None:
         raise ValueError(f"{place}: node {twice[0]!r:.80} has {twice[1]} rows; keep one row per node")
     return ids
 
 
-def _check_numbers(table: Any, place: str) -> None:
-    """Raises ValueError, naming all such columns, if features are of a type that is no number."""
-    kinds = {field.name: _value_type(field.type) for field in list(table.schema)[1:]}
-    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
-    if len(wrong) > 1:
-        raise ValueError(f"{place}: {len(wrong)} columns are no numbers: {listed(wrong)}; encode or drop them")
-    if wrong:
-        kind = str(kinds[wrong[0]]).removeprefix("large_")
-        raise ValueError(f"{place}: column {wrong[0]!r:.80} is of type {kind}; features are numbers: encode or drop it")
+def refuse_mixed(table: Any, place: str) -> None:
+    """Raises ValueError, naming all such columns, if columns after the first are no numbers, or several have empty cells.
+
+    A single column with empty cells is left to its reader, which names a node.
+    """
+    no_numbers, empty = _offending(table)
+    if len(no_numbers) + len(empty) > 1:
+        told = {"are no numbers": no_numbers, "have empty cells": empty}
+        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in told.items() if names]
+        raise ValueError(f"{place}: {', and '.join(counted)}; {_OTHERWISE}")
+    if no_numbers:
+        kind = str(_value_type(table.column(no_numbers[0]).type)).removeprefix("large_")
+        raise ValueError(f"{place}: column {no_numbers[0]!r:.80} is of type {kind}; features are numbers: {_OTHERWISE}")
+
+
+def _offending(table: Any) -> tuple[list[str], list[str]]:
+    """Columns after the first that are no numbers, and others that have empty cells."""
+    columns = dict(zip(table.column_names[1:], table.columns[1:], strict=True))
+    no_numbers = [name for name, column in columns.items() if not _is_number(column.type)]
+    return no_numbers, [name for name, column in columns.items() if column.null_count and name not in no_numbers]
+
+
+def _all(names: Sequence[str]) -> str:
+    return ", ".join(f"{name!r:.80}" for name in names)
 
 
 def _value_type(kind: Any) -> Any:
@@ -120,9 +188,9 @@ def _value_type(kind: Any) -> Any:
 
 
 def _is_number(kind: Any) -> bool:
-    # A column of nothing but empty cells is refused as such, by `_feature`.
+    # A column of nothing but empty cells is refused as such.
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
-    return any(test(kind) for test in tests)
+    return any(test(_value_type(kind)) for test in tests)
 
 
 def _feature(column: Any, place: str, ids: Ids) -> Array:

@@ -9,13 +9,23 @@ from torch import Tensor
 from localgcl.graph import Graph
 from localgcl.graph.csr import as_features
 from localgcl.graph.prepare import featureless
-from localgcl.io.labels import class_numbers
+from localgcl.io.labels import read_labels
 from localgcl.io.libraries import GraphParts, parts_of
+from localgcl.io.roles import Columns
 from localgcl.io.tables import as_table
 
 
 def as_graph(
-    obj: Any, x: Any = None, y: Any = None, *, node_ids: Any = None, name: str | None = None, weight: str | None = None
+    obj: Any,
+    x: Any = None,
+    y: Any = None,
+    *,
+    node_ids: Any = None,
+    name: str | None = None,
+    weight: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    id: str | None = None,
 ) -> Graph:
     """The graph that `obj` describes, whatever its type. Arguments passed beside `obj` replace what `obj` holds.
 
@@ -40,14 +50,18 @@ def as_graph(
               frame, a pyarrow table or reader, a DuckDB relation, or any object with `__arrow_c_stream__`.
         x: Features, one row per node in node order. With a table of edges, a table: the node id is its first column (in
             pandas, its index where that is named or textual); its rows give the order of the nodes.
-        y: Class of each node, -1 or NaN where unknown. With a table of edges, a table of id and class, or a pandas Series
-            whose index is the id; a Series counted 0, 1, 2... is taken in node order. Nodes that are not named get -1.
+        y: Class of each node, a number or text; -1, NaN, None or empty where unknown. With a table of edges, a table of id and
+            class, or a pandas Series whose index is the id; a Series counted 0, 1, 2... is taken in node order. Nodes that are
+            not named get -1.
         node_ids: The user's own name of each node, in node order.
         name: Name of the graph.
         weight: What holds the edge weights: a column of the table, an edge attribute of networkx, an attribute of PyG's `Data`,
             or a key of DGL's `edata`. When not given it is `weight`, in PyG `edge_weight` or an `edge_attr` of one column;
             "" reads no weights. Weights are finite and not negative; edges of weight 0 are left out, with a warning, and an
             edge of networkx that has no weight has weight 1.
+        source: The column of a table of edges that has the nodes they leave, in any case; `source` when not given.
+        target: The column of the nodes that they enter; `target` when not given.
+        id: The column of node ids in tables `x` and `y`; the first one when not given.
 
     Raises:
         TypeError: `obj` is none of these.
@@ -59,21 +73,25 @@ def as_graph(
     """
     if isinstance(obj, tuple):
         obj, x, y = _unpacked(obj, x, y)
-    if isinstance(obj, Graph) and all(given is None for given in (x, y, node_ids, name, weight)):
+    if isinstance(obj, Graph) and all(given is None for given in (x, y, node_ids, name, weight, source, target, id)):
         return obj
-    edges = as_table(obj)
+    edges, columns = as_table(obj), Columns(source, target, id)
     if edges is not None:
         if node_ids is not None:
             raise ValueError("node_ids cannot be given beside a table of edges; its columns and those of x hold the ids")
-        parts, x, y = _from_tables(edges, x, y, weight), None, None
+        parts, x, y = _from_tables(edges, x, y, weight, columns), None, None
     else:
+        if any(columns):
+            raise ValueError("source, target and id name columns of tables, and the edges are in none; leave them out")
         _refuse_tables(x=x, y=y)
         parts = parts_of(obj, x if x is not None else node_ids, weight)
     names = parts.feature_names if x is None else None
     x, y = (parts.x if x is None else x), (parts.y if y is None else y)
     ids = _id_array(parts.node_ids if node_ids is None else node_ids)
+    read = None if y is None else read_labels(y, "y", lambda row: _name(ids, row))
     known: dict[str, Any] = {
-        "y": None if y is None else class_numbers(y, "y", lambda row: _name(ids, row), nan_is_unknown=True),
+        "y": None if read is None else read.numbers,
+        "class_names": None if read is None else parts.class_names if y is parts.y and parts.class_names else read.names,
         "splits": parts.splits,
         "node_ids": ids,
         "weights": parts.weights,
@@ -106,6 +124,8 @@ def to_pyg(graph: Graph) -> Any:
     data.name, data.node_ids = graph.name, graph.node_ids
     if graph.feature_names is not None:
         data.feature_names = graph.feature_names
+    if graph.class_names is not None:
+        data.class_names = graph.class_names
     return data
 
 
@@ -118,22 +138,23 @@ def _unpacked(parts: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any, Any]:
     return parts[0], parts[1], parts[2] if len(parts) == 3 else y
 
 
-def _from_tables(edges: Any, x: Any, y: Any, weight: str | None) -> GraphParts:
+def _from_tables(edges: Any, x: Any, y: Any, weight: str | None, columns: Columns) -> GraphParts:
     """The parts of a table of edges with features and labels: tables with ids, or arrays in node order."""
     from localgcl.io.columns import edges_of, features_of, labels_of  # brings pyarrow
     from localgcl.io.ids import Rows, join
 
-    edge_part = edges_of(edges, "the table of edges", weight=weight)
+    edge_part = edges_of(edges, "the table of edges", weight=weight, columns=columns)
     features = labels = names = None
     if x is not None:
         table = as_table(x)
-        features = Rows("x", None, x) if table is None else features_of(table, "x")
+        features = Rows("x", None, x) if table is None else features_of(table, "x", columns=columns)
         x, names = features.values, features.names
     if y is not None:
         table = as_table(y)
-        labels = Rows("y", None, class_numbers(y, "y", nan_is_unknown=True)) if table is None else labels_of(table, "y")
+        labels = Rows("y", None, *read_labels(y, "y")) if table is None else labels_of(table, "y", id=columns.id)
     joined = join(edge_part, features, labels)
     known: dict[str, Any] = {"node_ids": joined.node_ids, "feature_names": names, "weights": edge_part.weights}
+    known["class_names"] = None if labels is None else labels.names
     return GraphParts(joined.source, joined.target, len(joined.node_ids), x, joined.y, **known)
 
 

@@ -4,6 +4,7 @@ formats.py decodes the files, columns.py reads their tables, ids.py matches the 
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
-from localgcl.io.columns import check_finite, edges_of, features_of, labels_of
+from localgcl.io.columns import check_finite, edges_of, features_of, labels_of, refuse_texts
 from localgcl.io.damage import check_expansion
+from localgcl.io.encoding_files import as_encoding
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Nodes, Rows, as_ids, join, labels_by_node
-from localgcl.io.labels import class_numbers
+from localgcl.io.labels import Labels, read_labels
 from localgcl.io.numpy_files import member_names, read_npz
+from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.sparse_files import holds_sparse_matrix
 from localgcl.io.weight_columns import array_weights
 from localgcl.io.weights import refuse_weight_name, warn_of_unused, weight_name
@@ -27,9 +30,6 @@ from localgcl.system.text import shown
 
 _NODE_BYTES = 1024
 """Of a node without edges, about: its id and its structural features. A sparse matrix can declare any number of them."""
-
-_EDGES = ("edge_index", "source", "target")
-"""Arrays that hold edges."""
 
 PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
@@ -42,6 +42,11 @@ def read_graph(
     labels: PathLike | None = None,
     name: str = "",
     weight: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    id: str | None = None,
+    drop: Sequence[str] | None = None,
+    encode: Any = None,
 ) -> Graph:
     """Reads a graph from files; the extension of each file says its format. O(|V| f + |E|).
 
@@ -58,26 +63,39 @@ def read_graph(
         features: CSV, TSV or Parquet: the id first (Parquet from pandas: or in a named or textual index), then
             numbers. NPY, NPZ with `x`, or a scipy sparse NPZ: one row for each of the nodes 0..n-1. Without features,
             structural ones are computed from the edges, with a warning.
-        labels: CSV, TSV or Parquet: id and class number; nodes that are not named get -1. NPY or NPZ with `y`: one
-            label per node, in node order.
+        labels: CSV, TSV or Parquet: id and class, a number or text; nodes that are not named and empty cells get -1. NPY or
+            NPZ with `y`: one label per node, in node order. Classes that are text are numbered in the order of their names,
+            which become `class_names`.
         name: Name of the graph; the name of the edge file when not given.
         weight: The column, or array of an NPZ file, that holds edge weights, in any case. When not given it is `weight`, if
             there is one; "" reads no weights. Weights are finite and not negative; edges of weight 0 are left out, with a
             warning.
+        source: The column (in any case), or array of an NPZ file, of the nodes that edges leave; `source` when not given.
+        target: The same of the nodes that they enter; `target` when not given.
+        id: The column of node ids in `features` and `labels`, in any case; the first one when not given.
+        drop: Columns of `features` to leave out.
+        encode: "auto" turns columns of booleans, dates and categories, and empty cells, into numbers (see `io.encode`), and
+            keeps how in `Graph.encoding`. That, or the file encoding.json of a run, encodes other files in the same way.
 
     Raises:
         FileNotFoundError: A file does not exist.
         ValueError: A file cannot be read or the files do not fit each other; the message says where and what to do.
     """
-    edge_part = read_edges(Path(edges), weight)
-    rows = None if features is None else read_features(Path(features))
-    joined = join(edge_part, rows, None if labels is None else _read_labels(Path(labels)))
+    columns = Columns(source, target, id, None if drop is None else tuple(drop), as_encoding(encode))
+    if features is None and (drop or encode is not None):
+        raise ValueError("drop and encode are for columns of features, and none are given; leave them out (--drop, --encode)")
+    edge_part = read_edges(Path(edges), weight, columns)
+    rows = None if features is None else read_features(Path(features), columns)
+    classes = None if labels is None else _read_labels(Path(labels), columns)
+    joined = join(edge_part, rows, classes)
     known: dict[str, Any] = {"y": joined.y, "node_ids": joined.node_ids, "weights": edge_part.weights}
+    known["class_names"] = None if classes is None else classes.names
     known["name"] = name or graph_name(edges)
     if rows is None:
         return featureless(joined.source, joined.target, len(joined.node_ids), **known)
     # No copy: the matrix was made here.
-    return Graph.from_edges(joined.source, joined.target, x=rows.values, feature_names=rows.names, copy=False, **known)
+    graph = Graph.from_edges(joined.source, joined.target, x=rows.values, feature_names=rows.names, copy=False, **known)
+    return graph if rows.encoding is None else graph.derived(encoding=rows.encoding.to_dict())
 
 
 def graph_name(edges: PathLike) -> str:
@@ -91,41 +109,45 @@ def graph_name(edges: PathLike) -> str:
     return next((part for part in parts or [last] if part.strip()), "graph")
 
 
-def read_labelled_embeddings(embeddings: PathLike, labels: PathLike) -> tuple[Array, Array]:
-    """Reads embeddings, shape (n, d), and the class of each row (-1: unknown), matched by node id.
+def read_labelled_embeddings(embeddings: PathLike, labels: PathLike, *, id: str | None = None) -> tuple[Array, Labels]:
+    """Reads embeddings, shape (n, d), and the class of each row, matched by node id.
 
     Args:
         embeddings: CSV, TSV or Parquet with the id first; NPY or NPZ with `x` for the nodes 0..n-1.
         labels: As for `read_graph`.
+        id: The column of node ids in `labels`; the first one when not given.
     """
     rows = read_features(Path(embeddings))
     if sp.issparse(rows.values):
         raise ValueError(f"{shown(embeddings)} is a sparse matrix; give one dense row per node")
-    return rows.values, labels_by_node(_read_labels(Path(labels)), Nodes.of_rows(rows))
+    classes = _read_labels(Path(labels), Columns(id=id))
+    return rows.values, Labels(labels_by_node(classes, Nodes.of_rows(rows)), classes.names)
 
 
-def read_edges(path: Path, weight: str | None) -> Edges:
+def read_edges(path: Path, weight: str | None, columns: Columns = DEFAULT) -> Edges:
     """Both ends of every edge in a file, and their weights."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return edges_of(edge_table(path, kind), place, parse_ids=True, weight=weight)
+        return edges_of(edge_table(path, kind, columns), place, parse_ids=True, weight=weight, columns=columns)
     names = member_names(path, place) if kind == ".npz" else []
+    if columns.names_ends and (kind == ".npy" or holds_sparse_matrix(names)):
+        raise ValueError(f"{place} has no columns to name with source= and target= (--source, --target); leave them out")
     if holds_sparse_matrix(names):
         refuse_weight_name(weight, f"the matrix in {place}")
-        matrix = read_arrays(path, kind, _EDGES)[_EDGES[0]]
+        matrix = read_arrays(path, kind, ("edge_index",))["edge_index"]
         nodes = matrix.shape[0]
         check_expansion(_NODE_BYTES * nodes, path.stat().st_size, place, f"as CSR if the graph has {nodes:,} nodes")
         return _adjacency_edges(place, matrix, weighted=weight is None)
-    return _array_edges(path, kind, names, weight)
+    return _array_edges(path, kind, names, weight, columns)
 
 
-def _array_edges(path: Path, kind: str, names: list[str], weight: str | None) -> Edges:
+def _array_edges(path: Path, kind: str, names: list[str], weight: str | None, columns: Columns) -> Edges:
     """Edges, and their weights, in an NPY file or in the arrays `names` of an NPZ file."""
     place = shown(path)
-    others = [name for name in names if name not in _EDGES]
+    wanted = columns.ends if columns.names_ends else ("edge_index", *columns.ends)
+    others = [name for name in names if name not in wanted]
     held = weight_name(others, weight, place)
-    arrays = read_arrays(path, kind, _EDGES)
-    source, target = _ends(place, arrays)
+    source, target = _ends(place, read_arrays(path, kind, wanted), columns)
     if len(source) != len(target) or len(source) == 0:
         raise ValueError(f"{place} has {len(source)} sources and {len(target)} targets; give one of each per edge")
     source, target = (as_ids(np.ascontiguousarray(ends), place, parse=True) for ends in (source, target))
@@ -135,13 +157,14 @@ def _array_edges(path: Path, kind: str, names: list[str], weight: str | None) ->
     return Edges(place, source, target, weights=weights)
 
 
-def _ends(place: str, arrays: dict[str, Array]) -> tuple[Array, Array]:
+def _ends(place: str, arrays: dict[str, Array], columns: Columns) -> tuple[Array, Array]:
     """Sources and targets, from an `edge_index` or from two arrays of these names."""
     if "edge_index" not in arrays:
-        missing = [end for end in ("source", "target") if end not in arrays]
+        missing = [end for end in columns.ends if end not in arrays]
         if missing:
-            raise ValueError(f"{place} has no array {missing[0]!r}; save it with source= and target=, or with edge_index=")
-        return arrays["source"].ravel(), arrays["target"].ravel()
+            raise ValueError(f"{place} has no array {missing[0]!r:.80}; save it with source= and target=, or with edge_index=")
+        source, target = columns.ends
+        return arrays[source].ravel(), arrays[target].ravel()
     pair = arrays["edge_index"]
     if pair.ndim != 2 or 2 not in pair.shape:
         raise ValueError(f"{place} has shape {pair.shape}; edges need shape (m, 2) or (2, m)")
@@ -158,11 +181,13 @@ def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
     return Edges(place, source, target, matrix.shape[0], weights)
 
 
-def read_features(path: Path) -> Rows:
+def read_features(path: Path, columns: Columns = DEFAULT) -> Rows:
     """Features as a float32 matrix, dense or sparse."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return features_of(id_table(path, kind, pa.float32()), place, parse_ids=True)
+        return features_of(_feature_table(path, kind, columns), place, parse_ids=True, columns=columns)
+    if columns.encode is not None or columns.drop:
+        raise ValueError(f"{place} has no columns to encode or drop; leave encode and drop out (--encode, --drop)")
     x = read_arrays(path, kind, ("x",))["x"]
     if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or 0 in x.shape:
         raise ValueError(f"{place} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
@@ -173,12 +198,24 @@ def read_features(path: Path) -> Rows:
     return Rows(place, None, x)
 
 
-def _read_labels(path: Path) -> Rows:
+def _feature_table(path: Path, kind: str, columns: Columns) -> Any:
+    """The table of features; where cells are no numbers, ValueError names all columns that have such cells."""
+    if columns.encode is not None:
+        return id_table(path, kind, pa.string(), columns)
+    try:
+        return id_table(path, kind, pa.float32(), columns)
+    except ValueError:
+        if kind != ".parquet":
+            refuse_texts(id_table(path, kind, pa.string(), columns), shown(path), columns)
+        raise
+
+
+def _read_labels(path: Path, columns: Columns = DEFAULT) -> Rows:
     """Labels as int64 class numbers, -1 where unknown."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
-        return labels_of(id_table(path, kind, pa.string()), place, parse_ids=True)
+        return labels_of(id_table(path, kind, pa.string(), columns), place, parse_ids=True, id=columns.id)
     y = read_arrays(path, kind, ("y",))["y"]
     if isinstance(y, sp.csr_array):
         raise ValueError(f"{place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
-    return Rows(place, None, class_numbers(y, place))
+    return Rows(place, None, *read_labels(y, place))

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from localgcl.io.columns import check_edge_columns
 from localgcl.io.damage import BROKEN, check_expansion, unreadable
 from localgcl.io.numpy_files import member_names, read_npy, read_npz
 from localgcl.io.parquet_files import read_parquet
+from localgcl.io.roles import DEFAULT, ENDS, Columns, end_columns, id_column
 from localgcl.io.sparse_files import holds_sparse_matrix, read_sparse
 from localgcl.system.text import listed, shown
 
@@ -46,26 +46,43 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def edge_table(path: Path, kind: str) -> Any:
-    """A table with the columns `source` and `target`; the cells of a CSV file are text."""
+def edge_table(path: Path, kind: str, columns: Columns = DEFAULT) -> Any:
+    """A table of edges; the cells of a CSV file are text."""
     if kind == ".parquet":
         return read_parquet(path, shown(path))
+    header, skip = edge_header(path, kind, columns)  # checked before the whole file is read
+    return _read_csv(path, kind, header, [pa.string()] * len(header), skip=skip)
+
+
+def edge_header(path: Path, kind: str, columns: Columns) -> tuple[list[str], int]:
+    """The columns of a text table of edges, and the number of lines before its data: two bare integers are no header.
+
+    Raises:
+        ValueError: The ends of edges are not among the columns.
+    """
     header = first_row(path, kind)
-    bare = len(header) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in header)
-    header = ["source", "target"] if bare else header
-    # Before the whole file is read.
-    check_edge_columns(header, shown(path), "rename them, or add the header line source,target")
-    return _read_csv(path, kind, header, [pa.string()] * len(header), skip=0 if bare else 1)
+    bare = len(header) == 2 and not columns.names_ends and all(re.fullmatch(r"-?\d+", cell) for cell in header)
+    header = list(ENDS) if bare else header
+    end_columns(header, columns, shown(path), header=",".join(columns.ends))
+    return header, 0 if bare else 1
 
 
-def id_table(path: Path, kind: str, value_type: Any) -> Any:
-    """A table with the node id in the first column; a CSV file's other columns are read as `value_type`."""
+def id_table(path: Path, kind: str, value_type: Any, columns: Columns = DEFAULT) -> Any:
+    """A table with a column of node ids; other columns of a CSV file are read as `value_type`, those to drop as text."""
     if kind == ".parquet":
         return read_parquet(path, shown(path))
+    header, at = id_header(path, kind, columns.id)
+    texts = {header[at], *(columns.drop or ())}
+    types = [pa.string() if name in texts else value_type for name in header]
+    return _read_csv(path, kind, header, types, skip=1)
+
+
+def id_header(path: Path, kind: str, id: str | None) -> tuple[list[str], int]:
+    """The columns of a text table, and the position of the node ids among them; ValueError if they are not there."""
     header = first_row(path, kind)
-    if looks_like_data(header):
+    if not id and looks_like_data(header):
         raise ValueError(f"{shown(path)}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
-    return _read_csv(path, kind, header, [pa.string(), *[value_type] * (len(header) - 1)], skip=1)
+    return header, id_column(header, id, shown(path))
 
 
 def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -148,6 +165,7 @@ def bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
     cell = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)", str(error))
     if cell:
         column, line, kind, reason = cell.groups()
-        advice = "save the file as UTF-8" if kind == "string" else "features are numbers: encode or drop the column"
+        advice = "features are numbers: encode (--encode auto) or drop the column"
+        advice = "save the file as UTF-8" if kind == "string" else advice
         return ValueError(f"{shown(path)}, line {line}, column {header[int(column)]!r:.80}: {shown(reason[:200])}; {advice}")
     return unreadable(shown(path), error)

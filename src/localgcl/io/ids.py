@@ -38,7 +38,9 @@ class Rows(NamedTuple):
     """Node id of each row; None where row i is node i."""
     values: Any
     names: tuple[str, ...] | None = None
-    """Name of each feature column; None where columns have no names."""
+    """Name of each feature column, or of each class of labels; None where they have no names."""
+    encoding: Any = None
+    """The `Encoding` that made the features; None where they were numbers."""
 
 
 class Nodes(NamedTuple):
@@ -67,7 +69,7 @@ class Nodes(NamedTuple):
         Raises:
             ValueError: An id is no node; the message names the first and counts the others.
         """
-        wanted, known = _same_type([ids, self.ids])
+        wanted, known = same_type([ids, self.ids])
         found = pc.index_in(wanted, value_set=known)
         if found.null_count:
             missing = wanted.filter(found.is_null()).unique()
@@ -193,7 +195,7 @@ def _nodes(edges: Edges, features: Rows | None, labels: Rows | None) -> Nodes:
     if labels is not None and labels.ids is None:
         return Nodes.of_rows(labels)
     mentioned = [edges.source, edges.target] if labels is None else [edges.source, edges.target, labels.ids]
-    every = pa.chunked_array(_same_type(mentioned)).unique()
+    every = pa.chunked_array(same_type(mentioned)).unique()
     return Nodes(every.take(pc.sort_indices(every)), edges.place, numbered=False)
 
 
@@ -201,7 +203,7 @@ def _numbers(count: int) -> Ids:
     return pa.array(np.arange(count))
 
 
-def _same_type(columns: Sequence[Ids]) -> list[Ids]:
+def same_type(columns: Sequence[Ids]) -> list[Ids]:
     """The columns as integers if all of them are, else all as text."""
     if all(pa.types.is_int64(column.type) for column in columns):
         return list(columns)

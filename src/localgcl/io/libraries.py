@@ -26,7 +26,7 @@ ACCEPTED = (
 
 
 # What PyG may take for a value an edge, by its length alone.
-_PYG_OTHERS = ("x", "y", "adj_t", "name", "node_ids", "feature_names", "train_mask", "val_mask", "test_mask")
+_PYG_OTHERS = ("x", "y", "adj_t", "name", "node_ids", "feature_names", "class_names", "train_mask", "val_mask", "test_mask")
 
 
 class GraphParts(NamedTuple):
@@ -42,6 +42,7 @@ class GraphParts(NamedTuple):
     name: Any = None
     feature_names: Any = None
     weights: Any = None
+    class_names: Any = None
 
 
 def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphParts:
@@ -56,7 +57,7 @@ def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphPart
     if isinstance(obj, Graph):
         refuse_weight_name(weight, "a localgcl.Graph")
         known = (obj.splits, obj.node_ids, obj.name, obj.feature_names, obj.weights if weight is None else None)
-        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known)
+        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known, obj.class_names)
     if "torch_geometric.Data" in kin:
         return _from_pyg(obj, weight)
     if "networkx.Graph" in kin:
@@ -117,7 +118,7 @@ def _from_pyg(data: Any, weight: str | None) -> GraphParts:
     else:
         raise ValueError("the Data object has no edge_index; give it one, of shape (2, m)")
     warn_of_unused(edges, "the Data object", weighted=weights is not None)
-    known = (data.get("node_ids"), data.get("name"), data.get("feature_names"), weights)
+    known = (data.get("node_ids"), data.get("name"), data.get("feature_names"), weights, data.get("class_names"))
     return GraphParts(source, target, n, data.x, data.y, _splits(data, n), *known)
 
 

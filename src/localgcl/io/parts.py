@@ -1,8 +1,8 @@
-"""Embeddings -> files, a block of rows at a time, for graphs whose embeddings need not fit in memory."""
+"""Rows -> files, a block of rows at a time, for graphs whose rows need not fit in memory."""
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localgcl.io.export import new_file, write_embeddings
+from localgcl.system.files import replacing
+from localgcl.system.team import ALONE, Team, share
 
 Array = NDArray[Any]
 Precision = Literal["float32", "float16"]
@@ -23,17 +25,63 @@ def write_npy(file: BinaryIO, blocks: Iterator[Array], num_rows: int, precision:
     for block in blocks:
         if done == 0:
             columns = block.shape[1]
-            described = {
-                "shape": (num_rows, columns),
-                "fortran_order": False,
-                "descr": np.dtype(precision).newbyteorder("<").str,
-            }
-            np.lib.format.write_array_header_1_0(file, described)
+            _write_header(file, (num_rows, columns), precision)
         file.write(np.ascontiguousarray(block, dtype=precision).data)
         done += len(block)
     if done != num_rows:
         raise ValueError(f"{done} rows were written, and the header says {num_rows}")
     return done, columns
+
+
+def write_rows(
+    path: Path,
+    shape: tuple[int, ...],
+    kind: str,
+    blocks: Sequence[range],
+    compute: Callable[[range], Array],
+    team: Team = ALONE,
+) -> None:
+    """Writes an array in NumPy's format, each process of a team its share of the blocks. The bytes do not depend on the team.
+
+    The file appears whole or not at all: the first process makes it under another name, and renames it when all have written.
+
+    Args:
+        path: The file; all processes see its folder.
+        shape: Of the whole array.
+        kind: Name of the type of its numbers.
+        blocks: Ranges of rows that make up the whole.
+        compute: The rows of a range.
+        team: Who writes.
+    """
+    row = np.dtype(kind).itemsize * int(np.prod(shape[1:]))
+    with contextlib.ExitStack() as stack:
+        start = 0
+        if team.rank == 0:
+            temporary = stack.enter_context(replacing(path))
+            with temporary.open("wb") as file:
+                _write_header(file, shape, kind)
+                start = file.tell()
+                file.truncate(start + row * shape[0])
+            path = temporary
+        path, start = team.told((path, start))
+        # Not for reading: a network file system would then write whole pages, and over the ends of other processes' shares.
+        with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
+            own = share(len(blocks), team)
+            for rows in blocks[own.start : own.stop]:
+                block = np.ascontiguousarray(compute(rows), dtype=kind)
+                if block.shape != (len(rows), *shape[1:]):
+                    raise ValueError(f"rows {rows.start} to {rows.stop} have shape {block.shape}, and the file {shape}")
+                file.seek(start + row * rows.start)
+                file.write(block.data)
+            file.flush()
+            os.fsync(file.fileno())
+        team.barrier()
+    team.barrier()  # the file has its name
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
+    described = {"shape": shape, "fortran_order": False, "descr": np.dtype(kind).newbyteorder("<").str}
+    np.lib.format.write_array_header_1_0(file, described)
 
 
 def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision: Precision = "float32") -> None:

@@ -10,12 +10,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from localgcl.config import Config
+from localgcl.config import Config, EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.nn.encoders import Encoder, Inputs, build_encoder, with_dense_features
-from localgcl.nn.memory import encoder_memory
+from localgcl.nn.memory import FLOAT, INDEX, encoder_memory
+from localgcl.ops.blocks import draw_nodes
 from localgcl.ops.negatives import Reduce
+from localgcl.ops.sampling import reached, sample_subgraph, step_generator
 
 Terms = dict[str, Tensor]
 """Named scalars of one step; "loss" is the one that is minimised."""
@@ -32,6 +34,8 @@ class Batch:
             rectangular if some rows of the embeddings are neighbours only (see `CSR`).
         counted: Mask of the rows of `neighbours` that have terms in the loss; all when not given.
         reduce: Sums a vector over ranks if nodes are spread over machines.
+        whole: The graph that `graph` is a random part of; None where it is the whole one.
+        seeds: The first nodes of such a part, which were drawn for their own sake; the others are their neighbourhoods.
     """
 
     graph: Graph
@@ -40,6 +44,12 @@ class Batch:
     neighbours: CSR | None = None
     counted: Bool[Tensor, " b"] | None = None
     reduce: Reduce | None = None
+    whole: Graph | None = None
+    seeds: int | None = None
+
+    def own(self, rows: Float[Tensor, "n d"]) -> Float[Tensor, "b d"]:
+        """The rows of the nodes that have terms in the loss, where only seeds do."""
+        return rows[: self.seeds]
 
 
 class Method(nn.Module, abc.ABC):
@@ -103,6 +113,15 @@ class Method(nn.Module, abc.ABC):
         """
         return encoder_memory(num_nodes, num_edges, num_features, config.encoder).trained
 
+    @classmethod
+    def batch_memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """`memory` of a run in mini-batches, of sizes such as are drawn from this graph: one part, and the next while it is
+        drawn."""
+        training = config.training
+        part = reached(num_nodes, num_edges, training.batch, reach(config.encoder), training.sampled)
+        drawn = 2 * (FLOAT * part.nodes * num_features + 6 * INDEX * part.edges)
+        return drawn + cls.memory(*part, num_features, config)
+
     def check(self, graph: Graph) -> None:
         """Raises ValueError when the method cannot learn from this (prepared) graph."""
 
@@ -112,10 +131,14 @@ class Method(nn.Module, abc.ABC):
             graph = with_dense_features(graph)
         return Batch(graph, self.encoder.inputs(graph))
 
-    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:  # noqa: ARG002
-        """Yields the batch of step `first`, of the next step, and so on without end; by default always the whole graph.
+    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+        """Yields the batch of step `first`, of the next step, and so on without end: always the whole graph, or parts of it.
 
-        A batch may depend only on the seed and the number of its step, so that a resumed run sees the same batches.
+        A batch may depend only on the seed and the number of its step, so that a resumed run sees the same batches. By
+        default a part is the graph induced by `batch` random nodes, the seeds, and by their neighbourhoods, `sampled` nodes
+        of each, as far as the encoder reaches (`ops.sampling.sample_subgraph`). The method treats it as a graph of its own.
+        That is not exact: negatives, summaries, clusters and batch-norm statistics are those of the part, and the degrees of
+        nodes at its border, by which a GCN normalises, are too small.
 
         Args:
             graph: The prepared graph.
@@ -124,7 +147,22 @@ class Method(nn.Module, abc.ABC):
         """
         if reduce is not None and not self.distributes:
             raise ValueError(f"{type(self).__name__} cannot be trained by several ranks; its loss needs all nodes on one")
+        if self.in_batches(graph):
+            return self._parts(graph, first)
         return itertools.repeat(dataclasses.replace(self.prepare(graph), reduce=reduce))
+
+    def _parts(self, graph: Graph, first: int) -> Iterator[Batch]:
+        training, graph = self.config.training, with_dense_features(graph)
+        device = next((parameter.device for parameter in self.parameters()), graph.device)
+        for step in itertools.count(first):
+            generator = step_generator(training.seed, step)
+            seeds = draw_nodes(graph.num_nodes, training.batch, generator).to(graph.device)
+            part = sample_subgraph(graph, seeds, reach(self.config.encoder), training.sampled, generator)
+            yield dataclasses.replace(self.prepare(part.to(device)), whole=graph, seeds=training.batch)
+
+    def in_batches(self, graph: Graph) -> bool:
+        """Whether a step reads some nodes only."""
+        return 0 < self.config.training.batch < graph.num_nodes
 
     @abc.abstractmethod
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
@@ -143,5 +181,21 @@ class Method(nn.Module, abc.ABC):
 
     def refresh_statistics(self, batch: Batch) -> None:
         """Called once after training: recomputes the batch-norm statistics with the final weights, over the whole graph."""
-        whole = batch if batch.neighbours is None else self.prepare(batch.graph)
-        self.encoder.refresh_statistics(whole.inputs)
+        if batch.whole is not None or batch.neighbours is not None:
+            self.encoder.refresh_rows(batch.whole or batch.graph)
+        else:
+            self.encoder.refresh_statistics(batch.inputs)
+
+    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
+        """`embed` a block of rows at a time, for a graph that does not fit in memory as a whole; for methods that `stream`."""
+        return self.encoder.embed_rows(graph)
+
+    @classmethod
+    def streams(cls) -> bool:
+        """True if embeddings can be computed a block of rows at a time: they are the encoder's output, or a method says how."""
+        return cls.encodes and (cls.embed is Method.embed or cls.embed_rows is not Method.embed_rows)
+
+
+def reach(options: EncoderOptions) -> int:
+    """Levels of neighbours that a part of a graph needs: as many as the encoder has layers that average, at least one."""
+    return options.layers if options.encoder == "gcn" else 1

@@ -90,6 +90,7 @@ class BGRL(Method):
             return {"loss": neighbour_prediction(q, h, batch.graph, options.aggregate)}
         q1, h1 = self._predict(self._view(batch.graph, options.drop_edges_1, options.mask_features_1, generator), generator)
         q2, h2 = self._predict(self._view(batch.graph, options.drop_edges_2, options.mask_features_2, generator), generator)
+        q1, h1, q2, h2 = (batch.own(rows) for rows in (q1, h1, q2, h2))
         return {"loss": view_prediction(q1, h2) + view_prediction(q2, h1)}
 
     def _view(self, graph: Graph, drop: float, mask: float, generator: torch.Generator) -> Inputs:

@@ -68,10 +68,9 @@ class CCASSG(Method):
     def _terms(self, batch: Batch, generator: torch.Generator) -> CorrelationTerms:
         if self.options.positives == "neighbours":
             return neighbour_correlation(self.encoder(batch.inputs, generator), batch.graph)
-        return view_correlation(self._view(batch.graph, generator), self._view(batch.graph, generator))
+        return view_correlation(self._view(batch, generator), self._view(batch, generator))
 
-    def _view(self, graph: Graph, generator: torch.Generator) -> Float[Tensor, "n d"]:
-        dropped = drop_edges(graph, self.options.drop_edges, generator)
+    def _view(self, batch: Batch, generator: torch.Generator) -> Float[Tensor, "n d"]:
+        dropped = drop_edges(batch.graph, self.options.drop_edges, generator)
         view = mask_features(dropped, self.options.mask_features, generator)
-        result: Tensor = self.encoder(self.encoder.inputs(view, constant=False), generator)
-        return result
+        return batch.own(self.encoder(self.encoder.inputs(view, constant=False), generator))

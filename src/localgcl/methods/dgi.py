@@ -15,6 +15,7 @@ from localgcl.nn.memory import FLOAT, encoder_memory
 class DGI(Method):
     r"""Algorithm: h = encoder(X, A); $\tilde h$ = encoder(X with rows permuted, A); s = $\sigma$(mean of h); minimise the
     cross-entropy of D(h, s) against 1 and of D($\tilde h$, s) against 0, with D(h, s) = $h^T W s + b$; the embedding is h.
+    In a mini-batch s is the mean of its seeds.
     """
 
     Options = NoOptions
@@ -52,5 +53,5 @@ class DGI(Method):
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         shuffled = shuffle_features(batch.graph, generator)
         corrupted = self.encoder.inputs(shuffled, constant=False, like=batch.inputs)
-        h = self.encoder(batch.inputs, generator)
-        return {"loss": dgi_loss(h, self.encoder(corrupted, generator), self.score)}
+        h, wrong = self.encoder(batch.inputs, generator), self.encoder(corrupted, generator)
+        return {"loss": dgi_loss(batch.own(h), batch.own(wrong), self.score)}

@@ -41,12 +41,13 @@ class Reading(Batch):
     linked: CSR
     asked: Mode
     size: int
+    quiet: bool
 
     @cached_property
     def mode(self) -> Literal["faithful", "scalable"]:
         """Chosen when the first loss is computed: embedding alone needs no pairs."""
         what = f"GMI's pairs of {self.graph.num_nodes:,} nodes"
-        return choose_mode(self.asked, self.size, self.graph.device, what=what)
+        return choose_mode(self.asked, self.size, self.graph.device, what=what, quiet=self.quiet)
 
 
 class GMI(Method):
@@ -79,6 +80,7 @@ class GMI(Method):
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
         self.activation = nn.PReLU()
+        self.told = False
         self.feature_score = Bilinear(num_inputs, config.encoder.dim)
         self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[1])
 
@@ -108,7 +110,8 @@ class GMI(Method):
         features = self.encoder.inputs(graph, constant=False, like=inputs).first
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
         linked = graph.coalesced().closed_neighbourhoods
-        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size)
+        told, self.told = self.told, True
+        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size, told)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Reading)

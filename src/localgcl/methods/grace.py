@@ -100,7 +100,7 @@ class GRACE(Method):
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Views)
-        u, v = (self.project(batch.graph, edges, features, generator) for edges, features in batch.rates)
+        u, v = (self.project(batch, edges, features, generator) for edges, features in batch.rates)
         options = self.options
         terms = two_view_terms(
             u,
@@ -113,10 +113,10 @@ class GRACE(Method):
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
 
-    def project(self, graph: Graph, edges: Rate, features: Rate, generator: torch.Generator) -> Float[Tensor, "n d"]:
-        """One random view, encoded and projected."""
-        view = mask_features(drop_edges(graph, edges, generator), features, generator)
-        result: Tensor = self.projector(self.encoder(self.encoder.inputs(view, constant=False), generator))
+    def project(self, batch: Batch, edges: Rate, features: Rate, generator: torch.Generator) -> Float[Tensor, "n d"]:
+        """One random view, encoded and projected; of a mini-batch the seeds, which are then negatives of each other."""
+        view = mask_features(drop_edges(batch.graph, edges, generator), features, generator)
+        result: Tensor = self.projector(batch.own(self.encoder(self.encoder.inputs(view, constant=False), generator)))
         return result
 
     def watch(self, values: dict[str, Any]) -> None:

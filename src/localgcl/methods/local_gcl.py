@@ -5,12 +5,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, MOST_NODES, WIDEST, Checked, Config, option
+from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
@@ -20,9 +19,11 @@ from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.nn.layers import mlp_head
-from localgcl.nn.memory import FLOAT, encoder_memory, encoder_stacks
+from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
 from localgcl.ops.blocks import block, draw_nodes, without_some
 from localgcl.ops.negatives import Reduce
+from localgcl.ops.sampling import reached, step_generator
+from localgcl.system.team import Team, share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +46,6 @@ class Options(Checked):
     hard_pool: int = option(2048, "random nodes at each step among which hard negatives are looked for", low=2, high=MOST_DRAWN)
     hard_selected: int = option(
         256, "hard negatives of each node that are mixed, at most those of the pool", low=1, high=MOST_DRAWN
-    )
-    batch: int = option(
-        0, "random nodes a step, negatives of each other; 0 takes the whole graph", low=0, high=MOST_NODES, later=True
-    )
-    sampled: int = option(
-        0, "neighbours of each node of a batch, drawn at each step; 0 takes all", low=0, high=MOST_DRAWN, later=True
     )
     head: int = option(
         0, "width of a head between embedding and loss, thrown away after training; 0 for none", low=0, high=WIDEST, later=True
@@ -77,7 +72,7 @@ class LocalGCL(Method):
         self.unweighted = "positives max, the most similar neighbours," if self.options.positives == "max" else ""
         self.mixes = self.options.hard_negatives == "progcl-mix"
         # Mixing starts midway; fixed frequencies are drawn on the CPU and copied; masks change sizes. None can be recorded.
-        changing = self.mixes or self.options.batch or self.options.masked
+        changing = self.mixes or config.training.batch or self.options.masked
         self.static = not changing and self.options.frequencies == "resampled"
         widths = [stack[-1] for stack in encoder_stacks(num_inputs, config.encoder)] if self.options.head else []
         self.heads = nn.ModuleList(mlp_head(width, self.options.head, width, "elu") for width in widths)
@@ -94,10 +89,11 @@ class LocalGCL(Method):
         options: Options = config.options
         edges, rows, taken = num_edges, num_nodes, 0
         parts = [stack[-1] for stack in encoder_stacks(num_features, config.encoder)]
-        if 0 < options.batch < num_nodes:
+        training = config.training
+        if 0 < training.batch < num_nodes:
             degree = num_edges / num_nodes
-            edges = round(options.batch * (min(degree, options.sampled) if options.sampled else degree))
-            rows = min(num_nodes, options.batch + edges)
+            edges = round(training.batch * (min(degree, training.sampled) if training.sampled else degree))
+            rows = min(num_nodes, training.batch + edges)
             taken = 2 * FLOAT * rows * (num_features + config.encoder.fourier) * len(parts)
         encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder, rows)
         passing = max(encoder.moving, FLOAT * rows * max(sum(parts), 3 * max(parts)))
@@ -105,29 +101,43 @@ class LocalGCL(Method):
         heads = FLOAT * rows * sum(2 * options.head + 2 * width for width in parts) if options.head else 0
         return inputs + encoder.kept + passing + heads + 8 * FLOAT * edges * len(parts)
 
+    @classmethod
+    def batch_memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
+        """As `memory`, which knows of batches; those of a GCN reach as many levels beyond the positives as it has layers."""
+        if config.encoder.encoder != "gcn":
+            return cls.memory(num_nodes, num_edges, num_features, config)
+        training, whole = config.training, config.replace(batch=0)
+        hidden, read = (
+            reached(num_nodes, num_edges, training.batch, config.encoder.layers + more, training.sampled) for more in (0, 1)
+        )
+        # The first layer has the most rows; the features that it averages are read for it alone, and for the next batch.
+        return cls.memory(*hidden, num_features, whole) + 2 * (FLOAT * read.nodes * num_features + 6 * INDEX * read.edges)
+
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
         require_edges(graph, "there are no positive pairs")
 
     def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
         self.step = first
-        whole = super().batches(graph, first=first, reduce=reduce)
-        return self._blocks(next(whole), first) if self.in_batches(graph) else whole
-
-    def in_batches(self, graph: Graph) -> bool:
-        """Whether a step reads some nodes only."""
-        return bool(0 < self.options.batch < graph.num_nodes)
+        if not self.in_batches(graph):
+            return super().batches(graph, first=first, reduce=reduce)
+        return self._blocks(Batch(graph, self.encoder.reading(graph), reduce=reduce), first)
 
     def _blocks(self, whole: Batch, first: int) -> Iterator[Batch]:
-        """Random nodes with their neighbours. Draws depend on the seed and the step alone."""
+        """Random nodes with their neighbours, or this rank's share of them. Draws depend on the seed and the step alone.
+
+        Only these nodes have terms, and they are negatives of each other; their neighbours, all or sampled ones, are positives.
+        Embeddings are exact, but those of a GCN that averages over sampled neighbours, or normalises by batches.
+        """
         neighbours, n = whole.graph.neighbourhoods, whole.graph.num_nodes
-        device = next(self.parameters()).device
+        training, device = self.config.training, next(self.parameters()).device
+        part = share(training.batch, whole.reduce) if isinstance(whole.reduce, Team) else None
         for step in itertools.count(first):
-            (state,) = np.random.SeedSequence((self.config.training.seed, step)).generate_state(1, np.uint64)
-            generator = torch.Generator().manual_seed(int(state >> np.uint64(1)))
-            nodes = draw_nodes(n, self.options.batch, generator).to(whole.graph.device)
-            rows, edges = block(neighbours, nodes, self.options.sampled, generator)
-            yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, rows), neighbours=edges.to(device))
+            generator = step_generator(training.seed, step)
+            nodes = draw_nodes(n, training.batch, generator).to(whole.graph.device)
+            rows, edges = block(neighbours, nodes, training.sampled, generator, part)
+            inputs = self.encoder.take(whole.inputs, rows, training.sampled, generator)
+            yield dataclasses.replace(whole, inputs=inputs, neighbours=edges.to(device))
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         """The sum of the terms of all parts of the encoder: one, or each channel of hops."""

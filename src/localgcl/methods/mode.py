@@ -24,7 +24,7 @@ def fits_quarter(bytes_needed: int, device: torch.device) -> bool:
 
 
 def choose_mode(
-    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2
+    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2, quiet: bool = False
 ) -> Literal["faithful", "scalable"]:
     """The form to take, decided before anything is allocated.
 
@@ -37,6 +37,7 @@ def choose_mode(
         device: The device it will run on.
         what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
         stacklevel: As in `warnings.warn`.
+        quiet: Say nothing: the choice was told with an earlier batch.
     """
     if asked == "scalable":
         return "scalable"
@@ -45,9 +46,10 @@ def choose_mode(
     sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(total)} on {device}"
     if asked == "auto":
         chosen: Literal["faithful", "scalable"] = "faithful" if fits else "scalable"
-        _log.info("mode %s chosen for %s", chosen, sizes)
+        if not quiet:
+            _log.info("mode %s chosen for %s", chosen, sizes)
         return chosen
-    if not fits:
+    if not (fits or quiet):
         warnings.warn(
             f"mode is faithful, and it needs {sizes}; if that runs out of memory, take mode scalable",
             LocalGCLWarning,

@@ -41,7 +41,8 @@ class MVGRL(Method):
 
     Faithful: S is the dense N x N inverse. Scalable: the `top_k` largest entries of each row, scaled to the row's sum; the
     rest of the row, a long tail of small weights, is left out. Each step takes the whole graph; the published code takes
-    four windows of 2000 consecutive nodes, to fit its GPU.
+    four windows of 2000 consecutive nodes, to fit its GPU. A mini-batch has the diffusion of its own part of the graph,
+    computed at each step; embedding diffuses the whole graph.
     """
 
     Options = Options
@@ -60,6 +61,7 @@ class MVGRL(Method):
         super().__init__(num_inputs, config)
         self.diffused_encoder = build_encoder(num_inputs, config.encoder)
         self.score = Bilinear(config.encoder.dim)
+        self.told = False
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
@@ -77,7 +79,8 @@ class MVGRL(Method):
 
     def prepare(self, graph: Graph) -> Views:
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
-        mode = choose_mode(self.options.mode, size, graph.device, what=f"MVGRL's diffusion of {graph.num_nodes:,} nodes")
+        what, told = f"MVGRL's diffusion of {graph.num_nodes:,} nodes", self.told
+        mode, self.told = choose_mode(self.options.mode, size, graph.device, what=what, quiet=told), True
         graph, alpha = with_dense_features(graph), self.options.alpha
         s = diffuse(graph, alpha) if mode == "faithful" else diffuse(graph, alpha, self.options.top_k)
         diffused = self.diffused_encoder.inputs(graph, like=Inputs(graph.x, s))
@@ -89,7 +92,7 @@ class MVGRL(Method):
         shuffled = self.encoder.inputs(shuffle_features(batch.graph, generator), constant=False, like=batch.inputs)
         wrong_a = self.encoder(shuffled, generator)
         wrong_s = self.diffused_encoder(Inputs(shuffled.first, batch.diffused.adjacency), generator)
-        return {"loss": mvgrl_loss(h_a, h_s, wrong_a, wrong_s, self.score)}
+        return {"loss": mvgrl_loss(batch.own(h_a), batch.own(h_s), batch.own(wrong_a), batch.own(wrong_s), self.score)}
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         assert isinstance(batch, Views)
@@ -97,6 +100,8 @@ class MVGRL(Method):
         return result
 
     def refresh_statistics(self, batch: Batch) -> None:
+        if batch.whole is not None and self.config.encoder.batch_norm:
+            batch = self.prepare(batch.whole)
         assert isinstance(batch, Views)
         self.encoder.refresh_statistics(batch.inputs)
         self.diffused_encoder.refresh_statistics(batch.diffused)

@@ -67,6 +67,6 @@ def choose_settings(
 
 
 def untrained(config: Config) -> Config:
-    """The settings of random-init with the preparation and encoder of `config`."""
-    own = vars(config.options)
+    """The settings of random-init with the preparation and encoder of `config`, on the whole graph."""
+    own = {*vars(config.options), "batch", "sampled"}
     return configure("random-init", {name: value for name, value in config.flat().items() if name not in own})

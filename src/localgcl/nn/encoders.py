@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
-from localgcl.graph.csr import select_rows
 from localgcl.nn.gcn import GCN
 from localgcl.nn.hops import Hops
 from localgcl.nn.layers import (
@@ -14,14 +13,16 @@ from localgcl.nn.layers import (
     Inputs,
     Layers,
     RReLU,
+    Source,
     drop_entries,
     linear,
     mlp_head,
     readable,
     with_dense_features,
 )
-from localgcl.ops import SparseMatrix
+from localgcl.nn.layerwise import refresh_layerwise
 from localgcl.ops.propagation import propagation
+from localgcl.ops.sampling import feature_rows
 
 __all__ = [
     "ENCODERS",
@@ -46,11 +47,25 @@ class MLP(Layers, Encoder):
         """The features; edges are ignored."""
         return Inputs(readable(graph.x))
 
-    def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:
+    def reading(self, graph: Graph) -> Inputs:
+        """The graph itself."""
+        graph = with_dense_features(graph)
+        return Inputs(graph.x, source=Source(graph))
+
+    def take(
+        self,
+        inputs: Inputs,
+        rows: Int[Tensor, " b"],
+        sampled: int = 0,  # noqa: ARG002 - a GCN's
+        generator: torch.Generator | None = None,  # noqa: ARG002
+    ) -> Inputs:
         """The features of some nodes."""
-        if isinstance(inputs.first, SparseMatrix):
-            return Inputs(SparseMatrix(select_rows(inputs.first.csr, rows)))
-        return Inputs(inputs.first[rows])
+        assert inputs.source is not None
+        return Inputs(readable(feature_rows(inputs.source.graph, rows).to(self.device)))
+
+    def refresh_rows(self, graph: Graph) -> None:
+        """Batch-norm statistics over all nodes, layer by layer."""
+        refresh_layerwise(self, graph, None)
 
     def _first_layer(self, inputs: Inputs, generator: torch.Generator | None) -> Tensor:
         layer = self.weights[0]

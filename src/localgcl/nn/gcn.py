@@ -1,13 +1,31 @@
 """The GCN encoder: graph convolutions with an activation between them."""
 
+from collections.abc import Iterator
+
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
-from localgcl.nn.layers import Encoder, Inputs, Layers, average, average_once, linear, product, readable, stays_sparse
-from localgcl.ops import SparseMatrix
+from localgcl.nn.layers import (
+    Encoder,
+    Inputs,
+    Layers,
+    Source,
+    average,
+    average_once,
+    linear,
+    product,
+    readable,
+    stays_sparse,
+    with_dense_features,
+)
+from localgcl.nn.layerwise import layerwise, refresh_layerwise
+from localgcl.ops import SparseMatrix, spmm
+from localgcl.ops.flow import Averages, flow
 from localgcl.ops.propagation import propagation
+from localgcl.ops.sampling import feature_rows
 
 
 class GCN(Layers, Encoder):
@@ -33,17 +51,53 @@ class GCN(Layers, Encoder):
             return Inputs(readable(graph.x), adjacency)
         return Inputs(readable(average_once(adjacency, graph.x)), adjacency, propagated=True)
 
+    def reading(self, graph: Graph) -> Inputs:
+        """The graph and the degrees of its nodes; no matrix is built."""
+        graph = with_dense_features(graph)
+        return Inputs(graph.x, source=Source(graph, Averages.of(graph, self.self_loops)))
+
+    def take(
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+    ) -> Inputs:
+        """The message flow to some nodes (see `ops.flow`), with the degrees of the whole graph.
+
+        Batch normalisation sees the rows that were drawn, which are not all nodes: with it a batch is not exact.
+        """
+        source, device = inputs.source, self.device
+        assert source is not None
+        assert source.averages is not None
+        generator = torch.Generator() if generator is None else generator
+        read, matrices = flow(source.averages, rows, len(self.weights), sampled, generator)
+        x = feature_rows(source.graph, read).to(device)
+        first, *others = (matrix.to(device) for matrix in matrices)
+        if self.dropout > 0 or x.layout == torch.sparse_csr:
+            return Inputs(readable(x), flow=(first, *others))
+        return Inputs(spmm(first, x), propagated=True, flow=tuple(others))
+
+    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
+        """Layer by layer: memory bounded by a block of rows and the outputs of two layers, on disk for a mapped graph."""
+        return layerwise(self, graph, self.self_loops)
+
+    def refresh_rows(self, graph: Graph) -> None:
+        """Batch-norm statistics over all nodes, layer by layer."""
+        refresh_layerwise(self, graph, self.self_loops)
+
     def _first_layer(self, inputs: Inputs, generator: torch.Generator | None) -> Tensor:
         (layer, *_), h = self.weights, self._dropped(inputs.first, generator)
         assert isinstance(layer, nn.Linear)
-        assert inputs.adjacency is not None
         if inputs.propagated:
             return linear(layer, h)
-        return average(inputs.adjacency, product(layer.weight, h)) + layer.bias
+        return average(self._matrix(inputs, 0), product(layer.weight, h)) + layer.bias
 
-    def _layer(self, layer: nn.Linear, h: Tensor, inputs: Inputs) -> Tensor:
+    def _layer(self, layer: nn.Linear, h: Tensor, inputs: Inputs, depth: int) -> Tensor:
+        return average(self._matrix(inputs, depth), product(layer.weight, h)) + layer.bias
+
+    def _matrix(self, inputs: Inputs, depth: int) -> SparseMatrix | Tensor:
+        """The averaging matrix of a layer: one for all, or its own in a batch."""
+        if inputs.flow:
+            return inputs.flow[depth - len(self.weights)]
         assert inputs.adjacency is not None
-        return average(inputs.adjacency, product(layer.weight, h)) + layer.bias
+        return inputs.adjacency
 
 
 def _averages_well(adjacency: SparseMatrix | Tensor, x: Tensor) -> bool:

@@ -1,7 +1,7 @@
 r"""Rows of $M^k X$ on disk, for graphs that do not fit in memory: computed once, in blocks of rows, and mapped.
 
 A file is named after what it was made of: graph, scaling, statistics, Fourier columns and channel. It appears whole or not at
-all, so a run that is stopped goes on with the files that are there.
+all, so a run that is stopped goes on with the files that are there. Several processes may compute a file together.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from localgcl.graph.csr import as_features
 from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots
-from localgcl.io.parts import write_npy
+from localgcl.io.parts import write_rows
 from localgcl.nn.fourier import FourierColumns
 from localgcl.ops.cpu.averaging import average_rows
-from localgcl.system.files import replacing
+from localgcl.system.team import ALONE, Team
 
 
 class Rows(NamedTuple):
@@ -30,17 +30,29 @@ class Rows(NamedTuple):
     present: Bool[Tensor, " n"]
 
 
-def channel_rows(graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None) -> Rows:
-    """The rows of $M^k X$. They are computed on first use, from those of $M^{k-1} X$."""
+def channel_rows(graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None, team: Team = ALONE) -> Rows:
+    """The rows of $M^k X$. They are computed on first use, from those of $M^{k-1} X$, by all processes of `team`."""
     key = _key(graph, widen)
     path = graph.cache / f"{key}-{matrix}{power}X.npy" if power else graph.cache / f"{key}-X.npy"
     if power == 0 and graph.scaling == "raw" and widen is None:
         assert graph.folder is not None
-        return _open(graph.folder / "x.npy", graph.cache / f"{key}-X.present.npy", graph)
-    if not path.is_file():
-        graph.cache.mkdir(parents=True, exist_ok=True)
-        _write(path, graph, _features(graph, widen) if power == 0 else _averages(graph, matrix, power, widen))
-    return _open(path, path.with_suffix(".present.npy"), graph)
+        return _open(graph.folder / "x.npy", graph.cache / f"{key}-X.present.npy", graph, team)
+    if not _is_there(path, team):
+        compute = _features(graph, widen) if power == 0 else _averages(graph, matrix, power, widen, team)
+        columns = graph.num_features + (0 if widen is None else widen.phases.numel())
+        write_rows(path, (graph.num_nodes, columns), "float32", list(blocks(graph.num_nodes)), compute, team)
+    return _open(path, path.with_suffix(".present.npy"), graph, team)
+
+
+def _is_there(path: Path, team: Team) -> bool:
+    """Whether the first process sees the file; if not, it makes the folder.
+
+    The others do not look: a network file system would remember for seconds that there was none.
+    """
+    there = team.rank == 0 and path.is_file()
+    if team.rank == 0 and not there:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return team.told(there)
 
 
 def _features(graph: MappedGraph, widen: FourierColumns | None) -> Callable[[range], NDArray[Any]]:
@@ -51,29 +63,26 @@ def _features(graph: MappedGraph, widen: FourierColumns | None) -> Callable[[ran
     return compute
 
 
-def _averages(graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None) -> Callable[[range], NDArray[Any]]:
-    before = channel_rows(graph, matrix if power > 1 else "", power - 1, widen).values.numpy()
+def _averages(
+    graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None, team: Team
+) -> Callable[[range], NDArray[Any]]:
+    before = channel_rows(graph, matrix if power > 1 else "", power - 1, widen, team).values.numpy()
     self_loops = float(matrix == "S")
     weights = None if graph.weights is None else graph.weights.numpy()
     parts = graph.indptr.numpy(), graph.indices.numpy(), weights, inverse_roots(graph, self_loops)
     return lambda rows: average_rows(*parts, before, rows, self_loops)
 
 
-def _write(path: Path, graph: MappedGraph, compute: Callable[[range], NDArray[Any]]) -> None:
-    """Writes an (n, f) array from front to back."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        write_npy(file, map(compute, blocks(graph.num_nodes)), graph.num_nodes)
-
-
-def _open(path: Path, marks: Path, graph: MappedGraph) -> Rows:
+def _open(path: Path, marks: Path, graph: MappedGraph, team: Team) -> Rows:
     values = as_features(np.load(path, mmap_mode="r", allow_pickle=False), copy=True)  # read-only, so nothing is copied
-    if not marks.is_file():
-        marks.parent.mkdir(parents=True, exist_ok=True)
-        # Fourier columns come after those of X, and are never all zero.
-        own = values[:, : graph.num_features]
-        present = np.concatenate([(own[rows.start : rows.stop] != 0).any(dim=1).numpy() for rows in blocks(graph.num_nodes)])
-        with replacing(marks) as temporary, temporary.open("wb") as file:
-            np.save(file, present)
+    if not _is_there(marks, team):
+
+        def present(rows: range) -> NDArray[Any]:
+            # Fourier columns come after those of X, and are never all zero.
+            own: NDArray[Any] = (values[rows.start : rows.stop, : graph.num_features] != 0).any(dim=1).numpy()
+            return own
+
+        write_rows(marks, (graph.num_nodes,), "bool", list(blocks(graph.num_nodes)), present, team)
     return Rows(values, torch.from_numpy(np.load(marks, allow_pickle=False)))
 
 

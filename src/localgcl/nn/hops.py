@@ -180,7 +180,13 @@ class Hops(Encoder):
         widened: Tensor = self.widen(graph.x)
         return widened
 
-    def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:
+    def take(
+        self,
+        inputs: Inputs,
+        rows: Int[Tensor, " b"],
+        sampled: int = 0,  # noqa: ARG002 - a GCN's
+        generator: torch.Generator | None = None,  # noqa: ARG002
+    ) -> Inputs:
         """The hops of some nodes, on the device of the weights."""
         device = next(self.parameters()).device
         return dataclasses.replace(inputs, hops=tuple(hop.take(rows, device) for hop in inputs.hops))

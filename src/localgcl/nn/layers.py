@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import itertools
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -12,7 +13,9 @@ from torch import Tensor, nn
 from localgcl.config import Activation, EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import as_features, features_to_scipy, select_rows
+from localgcl.graph.mapped import blocks
 from localgcl.ops import SparseMatrix, spmm
+from localgcl.ops.flow import Averages
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.
 _SPARSE_BELOW = 0.05
@@ -24,12 +27,24 @@ class Inputs:
 
     `propagated` means that `first` is already A X: constant features are averaged once. The matrix is dense if a method
     averages over all nodes (the exact diffusion of MVGRL). The hops encoder reads `hops`, one a channel, and nothing else.
+    A batch of a GCN has `flow`, the matrix of each layer whose average is not in `first`, in place of `adjacency`; `source` is
+    the graph that batches are taken from.
     """
 
     first: Tensor | SparseMatrix
     adjacency: SparseMatrix | Float[Tensor, "n n"] | None = None
     propagated: bool = False
     hops: tuple["Hop", ...] = ()
+    flow: tuple[SparseMatrix, ...] = ()
+    source: "Source | None" = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Source:
+    """A graph of which batches read some rows, and the matrix that averages over its nodes."""
+
+    graph: Graph
+    averages: Averages | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,11 +105,34 @@ class Encoder(nn.Module, abc.ABC):
             like: The result for a graph with the same edges, whose matrix is reused.
         """
 
-    def take(self, inputs: Inputs, rows: Int[Tensor, " b"]) -> Inputs:  # noqa: ARG002
-        """What the encoder reads of some nodes, for a batch of them; ValueError if it needs their neighbours' rows too."""
-        raise ValueError(
-            f"a {type(self).__name__} reads its nodes' neighbours; train it on the whole graph, or take encoder hops"
-        )
+    def reading(self, graph: Graph) -> Inputs:
+        """What `take` takes batches from: nothing of the size of the graph is computed where it is not needed."""
+        return self.inputs(graph)
+
+    @abc.abstractmethod
+    def take(
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+    ) -> Inputs:
+        """What the encoder reads of some distinct nodes, on the device of its weights; each gives a row of embeddings.
+
+        Args:
+            inputs: The result of `reading`.
+            rows: The nodes.
+            sampled: Neighbours of each node that a GCN averages over in each layer, drawn here; 0 takes all, which is exact.
+            generator: Source of the draws.
+        """
+
+    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
+        """Embeddings of all nodes, a block of rows at a time, in order."""
+        whole = self.reading(graph)
+        for rows in blocks(graph.num_nodes):
+            with torch.no_grad():  # not while the caller has the block
+                z = self(self.take(whole, torch.arange(rows.start, rows.stop, device=graph.device)))
+            yield z
+
+    def refresh_rows(self, graph: Graph) -> None:
+        """`refresh_statistics` over all nodes of a graph that is trained on in batches."""
+        self.refresh_statistics(self.inputs(graph))
 
     def parts(self, inputs: Inputs, generator: torch.Generator | None = None) -> tuple[Float[Tensor, "n _"], ...]:
         """Embeddings that have a loss each: one, or those of each channel."""
@@ -119,6 +157,11 @@ class Layers(nn.Module, abc.ABC):
         self.activations = nn.ModuleList(_ACTIVATIONS[options.activation]() for _ in activated)
         self.row_norms = nn.ModuleList(nn.LayerNorm(width) for width in activated) if options.layer_norm else None
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
     def start_glorot(self) -> None:
         """Draws weights by Glorot's uniform rule and sets biases to zero, as in the original GCN."""
         for layer in self.weights:
@@ -140,18 +183,23 @@ class Layers(nn.Module, abc.ABC):
             if depth > 0:
                 dropped = self._dropped(h, generator)
                 assert isinstance(dropped, Tensor)
-                h = self._layer(layer, dropped, inputs)
-            if depth < len(self.activations):
-                h = h if self.norms is None else self.norms[depth](h)
-                activation = self.activations[depth]
-                h = activation(h, generator) if isinstance(activation, RReLU) else activation(h)
-                h = h if self.row_norms is None else self.row_norms[depth](h)
+                h = self._layer(layer, dropped, inputs, depth)
+            h = self.activated(h, depth, generator)
         return h
+
+    def activated(self, h: Float[Tensor, "n d"], depth: int, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        """What follows a layer: normalisation and activation, or nothing after the last one."""
+        if depth >= len(self.activations):
+            return h
+        h = h if self.norms is None else self.norms[depth](h)
+        activation = self.activations[depth]
+        h = activation(h, generator) if isinstance(activation, RReLU) else activation(h)
+        return h if self.row_norms is None else self.row_norms[depth](h)
 
     @abc.abstractmethod
     def _first_layer(self, inputs: Inputs, generator: torch.Generator | None) -> Tensor: ...
 
-    def _layer(self, layer: nn.Linear, h: Tensor, inputs: Inputs) -> Tensor:  # noqa: ARG002 - what a GCN needs
+    def _layer(self, layer: nn.Linear, h: Tensor, inputs: Inputs, depth: int) -> Tensor:  # noqa: ARG002 - what a GCN needs
         """A layer after the first; a plain linear one unless overridden."""
         return linear(layer, h)
 
@@ -187,7 +235,8 @@ def with_dense_features(graph: Graph) -> Graph:
 
     Features become dense unless they are so sparse that sparse products are faster.
     """
-    return graph.derived(x=_kept(graph.x))
+    kept = _kept(graph.x)
+    return graph if kept is graph.x else graph.derived(x=kept)
 
 
 def readable(x: Tensor) -> Tensor | SparseMatrix:

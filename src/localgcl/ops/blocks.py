@@ -24,7 +24,7 @@ class Block(NamedTuple):
     neighbours: CSR
 
 
-def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> Block:
+def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator, part: range | None = None) -> Block:
     """The block of `nodes`, which are distinct. O(sum of their degrees, with a sort): nothing of the size of the graph.
 
     Args:
@@ -32,16 +32,24 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
         nodes: The nodes of the batch.
         sampled: At most this many neighbours of each node, drawn without replacement; 0 takes all.
         generator: Source of the draws, on the CPU or on the device of `csr`.
+        part: Only the block of the nodes at these places. Their neighbours are those that the block of all nodes has.
     """
-    start, degree, device = csr.indptr[nodes], csr.degree[nodes], nodes.device
-    total = int(degree.sum())
+    degree, device = csr.degree[nodes], nodes.device
+    part = range(nodes.numel()) if part is None else part
+    keys = torch.empty(0, dtype=torch.float64)
+    if sampled:  # keys of all nodes, so that a part takes those that are its own
+        begins, ends = (int(degree[:place].sum()) for place in (part.start, part.stop))
+        keys = torch.rand(int(degree.sum()), generator=generator, device=generator.device, dtype=torch.float64)
+        keys = keys[begins:ends].to(device)
+    nodes, degree = nodes[part.start : part.stop], degree[part.start : part.stop]
+    start, total = csr.indptr[nodes], int(degree.sum())
     own = torch.arange(nodes.numel(), device=device).repeat_interleave(degree, output_size=total)
     begin = torch.cumsum(degree, 0) - degree
     place = start[own] + torch.arange(total, device=device) - begin[own]
     if sampled:
-        keys = torch.rand(total, generator=generator, device=generator.device, dtype=torch.float64).to(device)
-        # Sorted by row, then by a random key; the first `sampled` of each row stay.
-        order = torch.argsort(own + keys)
+        # Sorted by row, then by a random key; the first `sampled` of each row stay. Rows have their numbers among all nodes:
+        # their sums with keys then round alike in every part.
+        order = torch.argsort(own + part.start + keys, stable=True)
         place = place[order][torch.arange(total, device=device) - begin[own] < sampled]
         degree = degree.clamp(max=sampled)
         own = torch.arange(nodes.numel(), device=device).repeat_interleave(degree, output_size=place.numel())

@@ -46,6 +46,10 @@ class SparseMatrix:
         changed = csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1]))
         return SparseMatrix(changed, transpose=self._reversed(turned.crow_indices(), turned.col_indices(), values))
 
+    def to(self, device: torch.device) -> "SparseMatrix":
+        """The same matrix on another device; its transpose is computed there."""
+        return self if self.csr.device == device else SparseMatrix(self.csr.to(device), symmetric=self.symmetric)
+
     @cached_property
     def _order(self) -> Int[Tensor, " m"]:
         """The position in this matrix of each entry of the transpose."""

@@ -8,11 +8,12 @@ from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
 from localgcl.methods import Method
 from localgcl.system.files import replacing
+from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
 from localgcl.training.state import check_tensors, load_state
 from localgcl.training.tensors import pack
@@ -56,22 +57,24 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator
+    folder: Path, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, team: Team = ALONE
 ) -> Progress | None:
     """Restores the newest checkpoint into the given objects; None when there is none.
 
+    The first process of a team reads it for all: they must not begin at different ones.
+
     Raises ValueError with the file's name if it is damaged, or if it is not a checkpoint of this method and optimiser.
     """
-    paths = sorted(folder.glob(_PATTERN))
-    if not paths:
+    paths = sorted(folder.glob(_PATTERN)) if team.rank == 0 else []
+    path, content = team.told((paths[-1], paths[-1].read_bytes()) if paths else (None, b""))
+    if path is None:
         return None
-    path = paths[-1]
-    content = path.read_bytes()
     try:
         if hashlib.sha256(content).hexdigest()[:16] != path.stem.rsplit("-", 1)[1]:
             raise ValueError("its content does not match the hash in its name")
-        with safe_open(path, framework="pt") as file:
-            progress = _progress(json.loads((file.metadata() or {})["progress"]))
+        # Eight bytes hold the length of the header, which comes next.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        progress = _progress(json.loads(header["__metadata__"]["progress"]))
         _restore(safetensors.torch.load(content), progress, method, optimiser, generator)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{path} is damaged ({shown(error)}); delete it and train again") from error

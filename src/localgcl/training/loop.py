@@ -16,17 +16,21 @@ from localgcl.graph import Graph
 from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import Batch, Method
 from localgcl.ops.negatives import Reduce
+from localgcl.system.team import ALONE
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
 from localgcl.training.failed import TrainingFailed
+from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder
 from localgcl.training.state import broken_tensor
-from localgcl.training.step import make_optimiser, make_step
+from localgcl.training.step import SharedStep, make_optimiser, make_step
 
 Callback = Callable[[dict[str, Any]], None]
 """Called with each logged row: step, seconds, the method's terms and, now and then, spread and rank."""
 
 _REMEDY = "lower the learning rate or scale the features"
+# Ranks that are started again lose at most this share of the steps.
+_KEPT = 20
 
 
 class Interrupted(KeyboardInterrupt):
@@ -51,23 +55,33 @@ def train(
     """Fits `method` to the batches it makes of a prepared graph, both on one device, and returns the logged rows.
 
     With a run folder, metrics are written as they come and checkpoints every `checkpoint_every` steps; `resume` goes on
-    from the newest one. `reduce` sums a vector over ranks (see `Method.batches`). Raises Interrupted on Ctrl-C, after
-    writing a checkpoint, and TrainingFailed when loss, embeddings or weights are not finite.
+    from the newest one. `reduce` sums a vector over ranks (see `Method.batches`); as `Ranks`, each process trains on its share
+    of every batch, and the first one has the run folder. Ranks always write checkpoints: with many machines, one will fail.
+
+    Raises Interrupted on Ctrl-C, after writing a checkpoint, and TrainingFailed when loss, embeddings or weights are not
+    finite.
     """
+    ranks = reduce if isinstance(reduce, Ranks) else None
     optimiser = make_optimiser(method, training, graph)
     device = next((parameter.device for parameter in method.parameters()), graph.device)  # a mapped graph is on the CPU
     generator = torch.Generator(device).manual_seed(training.seed)
     progress = Progress()
     if run is not None and resume:
-        progress = load_checkpoint(run.path, method, optimiser, generator) or progress
+        progress = load_checkpoint(run.path, method, optimiser, generator, ranks or ALONE) or progress
+    run = run if ranks is None or ranks.rank == 0 else None
+    every = training.checkpoint_every or (0 if ranks is None else max(1, training.steps // _KEPT))
     rows = [row for row in run.read_metrics() if row["step"] < progress.step] if run is not None else []
-    optimisation = make_step(method, training, graph, optimiser, generator)
+    interrupts = _Interrupts()
+    if ranks is None:
+        optimisation = make_step(method, training, graph, optimiser, generator)
+    else:
+        optimisation = SharedStep(method, optimiser, generator, ranks, lambda: interrupts.asked)
     batches = method.batches(graph, first=progress.step, reduce=reduce)
     batch: Batch | None = None
     started = time.perf_counter() - progress.seconds
     method.train()
     bar = tqdm(total=training.steps, initial=progress.step, unit="step", leave=False, disable=None if progress_bar else True)
-    with _Interrupts() as interrupts, bar:
+    with interrupts, bar:
         for step, batch in zip(range(progress.step, training.steps), batches, strict=False):
             terms = optimisation.loss(batch)
             if training.patience > 0 or training.keep == "best":
@@ -88,18 +102,20 @@ def train(
                 row = {"step": step, "seconds": round(progress.seconds, 4), **{k: float(v.detach()) for k, v in terms.items()}}
                 _check(row, method)
                 if step % max(1, training.steps // 5) == 0 or done:
-                    row |= _health(method, batch, step, warn=done)
+                    row |= _health(method, batch, step, ranks, warn=done)
                 rows.append(row)
                 bar.set_postfix(loss=f"{row['loss']:.4f}")
                 for callback in callbacks:
                     callback(row)
-            if run is not None and not done and (interrupts.asked or _due(progress.step, training.checkpoint_every)):
+            # Ranks stop after the step in which they told each other.
+            stopping = optimisation.stopping if isinstance(optimisation, SharedStep) else interrupts.asked
+            if run is not None and not done and (stopping or _due(progress.step, every)):
                 _check_weights(method, progress.step)
                 run.write_metrics(rows)
                 save_checkpoint(run.path, method, optimiser, generator, progress)
             if done:
                 break
-            if interrupts.asked:
+            if stopping:
                 if progress.best:
                     method.load_state_dict(progress.best)
                 method.refresh_statistics(batch)
@@ -185,9 +201,13 @@ def _check_weights(method: Method, steps: int) -> None:
 
 
 @torch.no_grad()
-def _health(method: Method, batch: Batch, step: int, *, warn: bool) -> dict[str, float]:
+def _health(method: Method, batch: Batch, step: int, ranks: Ranks | None, *, warn: bool) -> dict[str, float]:
+    """Spread and rank of the rows of the batch that this process encodes."""
     z = method.embed(batch)
-    if broken := non_finite_rows(z):
+    broken = non_finite_rows(z)
+    if ranks is not None:  # all stop, or none
+        broken = int(ranks.add_up(torch.tensor(float(broken))))
+    if broken:
         raise TrainingFailed(f"the embeddings of {broken} nodes became NaN or infinite at step {step}; {_REMEDY}")
     health = {"spread": spread(z), "rank": effective_rank(z)}
     message = collapse_message(**health)

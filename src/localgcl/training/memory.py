@@ -12,6 +12,7 @@ import torch
 
 from localgcl.config import Config, Preparation
 from localgcl.graph import Graph
+from localgcl.graph.mapped import BLOCK
 from localgcl.methods import find_method
 from localgcl.methods.mode import fits_quarter
 from localgcl.nn.layers import sparse_enough
@@ -133,27 +134,35 @@ def estimate(sizes: Sizes, config: Config, device: torch.device, *, stored: bool
     prepared = (PREPARED + sizes.weighted * FLOAT) * sizes.prepared + 2 * INDEX * sizes.nodes + scaled * features
     weighing = sizes.weighted * WEIGHED * sizes.prepared
     preparing = max(SORTED * sizes.edges + SELECTED * sizes.prepared + weighing, prepared + round(CHECKED * features))
-    method, step = declared_method(config, sizes.features), _step(sizes, config, device) + weighing
+    method, step = declared_method(config, sizes.features), step_memory(sizes, config, device) + weighing
     # A method that cannot be built without memory counts as one without weights.
     weights = 0 if method is None else sum(tensor.nbytes for tensor in method.state_dict().values())
     # Checkpoints come between steps, when a step's own memory is free again.
     checkpoint = STORED * weights if stored and 0 < config.training.checkpoint_every < config.training.steps else 0
-    training = TRAINED * weights + max(step, checkpoint)
-    # One pass without a backward, on a graph that is prepared once more.
-    encoder = encoder_memory(sizes.nodes, sizes.prepared, sizes.columns, config.encoder)
-    one_pass = encoder.inputs + encoder.alone if find_method(config.method).encodes else step
     parts = encoder_stacks(sizes.features, config.encoder)
     embeddings = FLOAT * sizes.nodes * sum(stack[-1] for stack in parts)
+    # Layer by layer a pass holds the outputs of two layers on the host, of the last one as the result. With batch norm one such
+    # pass ends the training.
+    layered = layer_by_layer(config, sizes.nodes)
+    layers = 2 * FLOAT * sizes.nodes * max(parts[0][1:]) if layered else 0
+    training = TRAINED * weights + max(step, checkpoint, layers if config.encoder.batch_norm else 0)
+    one_pass = _pass_memory(sizes, config, device) if not layered else 4 * FLOAT * min(sizes.nodes, BLOCK) * max(parts[0])
     if on_gpu:
         # A recorded step has memory of its own beside that of the steps before it.
         recorded = 2 if method is not None and method.static and sizes.nodes <= SMALL else 1
         on_card = prepared + features + max(TRAINED * weights + recorded * step, weights + one_pass)
-        phases = preparing, weights + checkpoint, max(preparing, embeddings)
+        phases = preparing, weights + checkpoint, max(preparing, layers, embeddings)
         return Estimate(held, *phases, device=WORKSPACE + round((1 + RESERVED) * on_card))
-    embedding = weights + max(preparing, prepared + one_pass)
+    embedding = weights + max(preparing, prepared + one_pass + layers)
     phases = preparing, prepared + training, embedding
     pieces = PIECES * min(len(parts), MOST_PIECES)
     return Estimate(held, *(phase + min(3 * phase // 2, pieces) for phase in phases))
+
+
+def layer_by_layer(config: Config, num_nodes: int) -> bool:
+    """Whether a graph in memory is embedded one layer after the other in blocks of rows, as batches of a GCN are meant for."""
+    streams = find_method(config.method).streams() and config.encoder.encoder == "gcn"
+    return streams and 0 < config.training.batch < num_nodes
 
 
 def reversed_share(graph: Graph, sample: int = 512) -> float:
@@ -171,10 +180,24 @@ def reversed_share(graph: Graph, sample: int = 512) -> float:
     return found / len(edges)
 
 
-def _step(sizes: Sizes, config: Config, device: torch.device) -> int:
-    """`Method.memory`, in the form that mode "auto" will choose."""
+def step_memory(sizes: Sizes, config: Config, device: torch.device) -> int:
+    """`Method.memory`, or that of a batch, in the form that mode "auto" will choose."""
     kind = find_method(config.method)
-    size = kind.memory(sizes.nodes, sizes.prepared, sizes.columns, config)
+    memory = kind.batch_memory if 0 < config.training.batch < sizes.nodes else kind.memory
+    size = memory(sizes.nodes, sizes.prepared, sizes.columns, config)
     if getattr(config.options, "mode", None) == "auto" and not fits_quarter(size, device):
-        return kind.memory(sizes.nodes, sizes.prepared, sizes.columns, config.replace(mode="scalable"))
+        return memory(sizes.nodes, sizes.prepared, sizes.columns, config.replace(mode="scalable"))
     return size
+
+
+def _pass_memory(sizes: Sizes, config: Config, device: torch.device) -> int:
+    """One pass over the whole graph without a backward, on a graph that is prepared once more.
+
+    A method whose embedding is not the encoder's output counts as a step, and in batches as one over the whole graph.
+    """
+    kind = find_method(config.method)
+    encoder = encoder_memory(sizes.nodes, sizes.prepared, sizes.columns, config.encoder)
+    alone = encoder.inputs + encoder.alone if kind.encodes else 0
+    if kind.streams() or (kind.encodes and not 0 < config.training.batch < sizes.nodes):
+        return alone
+    return max(alone, step_memory(sizes, config.replace(batch=0), device))

@@ -15,7 +15,6 @@ from torch import Tensor
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.checks import column_names
-from localgcl.graph.mapped import blocks
 from localgcl.graph.names import match_features
 from localgcl.graph.prepare import ColumnStatistics, prepare
 from localgcl.losses.finite import non_finite_rows
@@ -25,6 +24,7 @@ from localgcl.system.memory import explained
 from localgcl.system.text import shown
 from localgcl.training.failed import require_resumable
 from localgcl.training.mapped import prepared_for, reads_rows
+from localgcl.training.memory import layer_by_layer
 from localgcl.training.run import RunFolder
 from localgcl.training.state import check_statistics, check_tensors, declared_state, load_state
 from localgcl.training.tensors import read_tensors, write_tensors
@@ -66,12 +66,20 @@ class Model:
         Columns are matched by name, and by position where the features of training or of `graph` have no names (see
         `match_features`).
         """
-        graph = self._matched(graph)
+        graph = self.matched(graph)
         if reads_rows(graph, self.config):
-            return torch.cat(list(self.embed_blocks(graph)))
-        prepared = prepare(graph, self.config.preparation, self.statistics).to(self.device)
+            return _joined(self.embed_blocks(graph), graph.num_nodes)
+        prepared = prepare(graph, self.config.preparation, self.statistics)
         self.method.eval()
-        return _finite(self.method.embed(self.method.prepare(prepared)).cpu())
+        if layer_by_layer(self.config, graph.num_nodes):
+            return _finite(_joined(self.method.embed_rows(prepared), graph.num_nodes))
+        return self.embed_prepared(prepared)
+
+    @torch.no_grad()
+    def embed_prepared(self, prepared: Graph) -> Float[Tensor, "n d"]:
+        """Embeddings of every node, on the CPU. Columns are matched, edges and features are prepared already."""
+        self.method.eval()
+        return _finite(self.method.embed(self.method.prepare(prepared.to(self.device))).cpu())
 
     @torch.no_grad()
     def embed_blocks(self, graph: Graph, *, cache: "Path | None" = None) -> Iterator[Float[Tensor, "b d"]]:
@@ -81,18 +89,17 @@ class Model:
             graph: The graph.
             cache: Where to keep rows if the graph folder cannot be written to.
         """
-        graph = self._matched(graph)
+        graph = self.matched(graph)
         if not reads_rows(graph, self.config):
             yield self.embed(graph)
             return
         prepared = prepared_for(graph, self.config, self.statistics, cache)
         self.method.eval()
-        whole = self.method.prepare(prepared)
-        for rows in blocks(graph.num_nodes):
-            inputs = self.method.encoder.take(whole.inputs, torch.arange(rows.start, rows.stop))
-            yield _finite(self.method.embed(dataclasses.replace(whole, inputs=inputs)).cpu())
+        for rows in self.method.embed_rows(prepared):
+            yield _finite(rows.cpu())
 
-    def _matched(self, graph: Graph) -> Graph:
+    def matched(self, graph: Graph) -> Graph:
+        """The graph with the feature columns of training, in their order (see `match_features`)."""
         graph = match_features(graph, self.feature_names)
         if graph.num_features != self.num_inputs:
             raise ValueError(
@@ -154,6 +161,16 @@ class Model:
         load_state(model.method, groups["method"])
         model.step = facts["step"]
         return model
+
+
+def _joined(blocks: Iterator[Float[Tensor, "b d"]], num_nodes: int) -> Float[Tensor, "n d"]:
+    """All blocks of rows one after another, on the CPU; two copies of them all are never held."""
+    start, joined = 0, torch.empty(0, 0)
+    for block in blocks:
+        joined = torch.empty(num_nodes, block.shape[1]) if start == 0 else joined
+        joined[start : start + len(block)] = block
+        start += len(block)
+    return joined
 
 
 def _finite(z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:

@@ -13,12 +13,15 @@ import torch
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.io.sizes import FileSize, count_edges, file_size
+from localgcl.methods import find_method
 from localgcl.system.devices import free_device_memory
 from localgcl.system.limits import available_memory, free_memory, resident_memory
 from localgcl.system.memory import OutOfMemory
 from localgcl.training.mapped import mapped_memory, reads_rows
 from localgcl.training.memory import LATE, Estimate, Sizes, estimate, reading_memory
 
+BATCHES, SAMPLED = (2048, 1024, 512, 256, 128), 5
+"""Nodes of mini-batches that are tried where the whole graph does not fit, and neighbours of each node."""
 _FORCE = "try it all the same with --force-memory (force_memory=True)"
 
 
@@ -44,6 +47,10 @@ class Needs(NamedTuple):
     host: int
     card: int
     room: Room
+
+    @property
+    def fit(self) -> bool:
+        return self.room.holds(self.host, self.card)
 
     def lines(self) -> list[str]:
         """One line for the host, and one for the GPU if there is one."""
@@ -88,6 +95,34 @@ def preflight(
         takes = f"training {config.method} with dim {config.encoder.dim} takes about {_too_much(held, need, room)}"
         raise OutOfMemory(f"{takes}; {_advice(held, estimated, config, fits)}, or {_FORCE}")
     return Needs(max(held + need.growth, reading), need.device, room)
+
+
+def in_fitting_batches(graph: Graph, config: Config, device: torch.device, *, stored: bool = True) -> tuple[Config, str]:
+    """The settings with mini-batches, where the whole graph does not fit and they do, and a line that says so.
+
+    Otherwise the settings as they are and an empty line: `preflight` then passes or refuses them.
+    """
+    training, whole = config.training, preflight(graph, config, device, force=True, stored=stored)
+    if training.batch or whole.fit or not find_method(config.method).trained:
+        return config, ""
+    for batch in (size for size in BATCHES if size < graph.num_nodes):
+        smaller = config.replace(batch=batch, sampled=training.sampled or SAMPLED)
+        needs = preflight(graph, smaller, device, force=True, stored=stored)
+        if needs.fit:
+            return smaller, (
+                f"the whole graph takes about {_largest(whole)}, mini-batches of {batch} nodes with up to "
+                f"{smaller.training.sampled} neighbours of each node {_largest(needs, short=True)}: taking these "
+                "(--batch 0 asks for the whole graph)"
+            )
+    return config, ""
+
+
+def _largest(needs: Needs, *, short: bool = False) -> str:
+    """What a run takes and what there is: of the GPU where that decides."""
+    on_card = needs.room.card is not None and (needs.card > needs.room.card or needs.room.holds(needs.host))
+    taken, room = (needs.card, needs.room.card) if on_card else (needs.host, needs.room.host)
+    place = " on the GPU" if on_card else ""
+    return f"{in_gib(taken)}{place}" if short else f"{in_gib(taken)} of {_available(room)}{place}"
 
 
 def check_files(edges: str | os.PathLike[str], features: str | os.PathLike[str] | None, *, force: bool = False) -> None:

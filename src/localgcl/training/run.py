@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import tomli_w
 
 from localgcl.config import Config, read_toml
 from localgcl.datasets.source import Source
+from localgcl.io.encoding_files import FILE as ENCODING
+from localgcl.io.encoding_files import write_encoding
 from localgcl.methods import configure
 from localgcl.system.files import remove_leftovers, replacing
 from localgcl.system.text import folder_name
@@ -27,6 +30,8 @@ class RunFolder:
     made: dict[str, Any]
     feature_names: tuple[str, ...] | None = None
     """The feature columns that it was trained on; None where they had no names."""
+    encoding: Mapping[str, Any] | None = None
+    """How they were made of a table's columns (see `Graph`), when the run is created."""
 
     @classmethod
     def create(
@@ -36,6 +41,7 @@ class RunFolder:
         source: dict[str, Any],
         made: dict[str, Any] | None = None,
         feature_names: tuple[str, ...] | None = None,
+        encoding: Mapping[str, Any] | None = None,
     ) -> "RunFolder":
         """Makes the folder; one that already holds something is refused, so that nothing of the user's is overwritten.
 
@@ -53,6 +59,8 @@ class RunFolder:
         if feature_names is not None:
             tables["feature_names"] = len(feature_names)
             write_names(path, feature_names)  # first: a folder is a run once it has a config.toml
+        if encoding is not None:
+            write_encoding(path, encoding)
         with replacing(run.config_file) as temporary:
             temporary.write_bytes(tomli_w.dumps(tables).encode())
         return run
@@ -88,6 +96,23 @@ class RunFolder:
     @property
     def config_file(self) -> Path:
         return self.path / "config.toml"
+
+    @property
+    def encoding_file(self) -> Path | None:
+        """How features were made of a table's columns; None where they were numbers."""
+        path = self.path / ENCODING
+        return path if path.is_file() else None
+
+    @property
+    def encoded(self) -> dict[str, Any]:
+        """Fields of `Source` that encode files as those of the run. An encoding knows what to drop."""
+        return {} if self.encoding_file is None else {"encode": str(self.encoding_file), "drop": None}
+
+    @property
+    def graph_source(self) -> Source:
+        """The graph that it was trained on, encoded as it was then, whatever its files hold now."""
+        source = Source(**self.source)
+        return source if source.edges is None else dataclasses.replace(source, **self.encoded)
 
     @property
     def weights(self) -> Path:

@@ -5,11 +5,14 @@ running them. A CUDA graph launches them all at once. It can only repeat what wa
 step does the same operations on the same tensors (`Method.static`), and settings that change nothing from step to step.
 """
 
+from collections.abc import Callable
+
 import torch
 
 from localgcl.config import TrainingOptions
 from localgcl.graph import Graph
 from localgcl.methods import Batch, Method, Terms
+from localgcl.training.ranks import Ranks
 
 # Steps that run eagerly before recording: in them kernels are compiled and buffers allocated.
 _EAGER = 3
@@ -56,13 +59,58 @@ class EagerStep:
         return self.terms
 
     def update(self, learning_rate: float) -> None:
+        self._backward()
+        self._move(learning_rate)
+
+    def _backward(self) -> None:
         self.optimiser.zero_grad()
         self.terms["loss"].backward()
         # Values only: a term with its autograd history would tie the next step to this one's stream.
         self.terms = {name: term.detach() for name, term in self.terms.items()}
+
+    def _move(self, learning_rate: float) -> None:
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         self.optimiser.step()
+
+
+class SharedStep(EagerStep):
+    """A step of many ranks. Each has a share of the loss; the gradients and terms of all are summed in one message.
+
+    `asked` says whether this rank was asked to stop; after `loss`, `stopping` says whether any rank was. It travels in the same
+    message, so that all ranks stop after the same step.
+    """
+
+    stopping = False
+
+    def __init__(
+        self,
+        method: Method,
+        optimiser: torch.optim.Optimizer,
+        generator: torch.Generator,
+        ranks: Ranks,
+        asked: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(method, optimiser, generator)
+        self.ranks, self.asked = ranks, asked
+
+    def loss(self, batch: Batch) -> Terms:
+        super().loss(batch)
+        self._backward()
+        parameters = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        # The share of clamped rows is that of the worst channel on each rank: its sum is an upper bound.
+        values = torch.stack([*self.terms.values(), torch.full_like(self.terms["loss"], self.asked())])
+        message = torch.cat([gradient.flatten() for gradient in gradients] + [values.to(gradients[0])])
+        *sums, values = self.ranks.add_up(message).split([gradient.numel() for gradient in gradients] + [len(values)])
+        for gradient, total in zip(gradients, sums, strict=True):
+            gradient.copy_(total.view_as(gradient))
+        self.terms = dict(zip(self.terms, values, strict=False))  # one more: whether to stop
+        self.stopping = bool(values[-1])
+        return self.terms
+
+    def update(self, learning_rate: float) -> None:
+        self._move(learning_rate)
 
 
 class RecordedStep:

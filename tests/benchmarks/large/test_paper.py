@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-
 from benchmarks.large import paper
 from benchmarks.large.run import FIELDS
+
 from localgcl.system.store import RowFile
 
 ROOT = Path(paper.__file__).parents[2]

@@ -245,12 +245,12 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "two rows of a node": ({"x.csv": "id,f\na,1\nb,2\nc,3\nd,4\na,2\n"}, "x.csv: node 'a' has 2 rows; keep one row per node"),
     "two labels of a node": ({"y.csv": "id,y\na,1\nb,1\na,1\n"}, "y.csv: node 'a' has 2 rows; keep one row per node"),
-    "a label that is no number": ({"y.csv": "id,y\na,cat\n"}, "the label of node 'a' is 'cat', not a class number"),
+    "a label that is no number": ({"y.csv": "id,y\na,cat\nb,0\n"}, "the label of node 'a' is 'cat', not a class number"),
     "three columns of labels": ({"y.csv": "id,y,z\na,1,2\n"}, "labels need two: id and label"),
     "an empty id": ({"e.csv": "source,target\na,b\n,b\n"}, "e.csv, source: the node id in data row 2 is empty"),
     "text among features": (
         {"x.csv": "id,f,g,h\na,1,2,x\nb,no,2,3\nc,1,1,y\nd,1,1,1\n"},
-        "x.csv: 2 columns are no numbers: 'f' \\('no' for node 'b'\\), 'h' \\('x' for node 'a'\\); encode or drop them",
+        "x.csv: 2 columns are no numbers: 'f' \\('no' for node 'b'\\), 'h' \\('x' for node 'a'\\); encode them",
     ),
     "holes among features": (
         {"x.csv": "id,f,g,h\na,1,,3\nb,nan,2,3\nc,1,1,1\nd,1,1e40,1\n"},
@@ -295,7 +295,7 @@ def test_an_unknown_node_is_told_as_read_graph_tells_it(tmp_path: Path) -> None:
 
 def test_parquet_columns_that_are_no_numbers(tmp_path: Path) -> None:
     put(tmp_path / "x.parquet", parquet(id=["a", "b"], f=["u", "v"], g=[1, 2], h=[[1], [2]]))
-    with pytest.raises(ValueError, match=r"x.parquet: 2 columns are no numbers: 'f', 'h'; encode or drop them"):
+    with pytest.raises(ValueError, match=r"x.parquet: 2 columns are no numbers: 'f', 'h'; encode .*--encode auto.* or drop"):
         convert(put(tmp_path / "e.csv", "source,target\na,b\n"), tmp_path / "graph", features=tmp_path / "x.parquet")
 
 

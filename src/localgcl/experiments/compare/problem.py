@@ -87,7 +87,7 @@ class Problem:
         probe, graph, splits, tests = PRESETS[self.protocol], read_graph(self.graph), self.splits(0), self.on == "test"
         known = graph if tests or splits is None else hide_test_labels(graph, splits)
         assert known.y is not None  # read_graph has seen to it
-        y, classes = read_classes(known.y, learnt=probe.uses_splits and tests)
+        y, classes = read_classes(known.y, learnt=probe.uses_splits and tests, names=graph.class_names)
         if splits is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LocalGCLWarning)  # each cell notes them

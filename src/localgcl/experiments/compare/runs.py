@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from localgcl.config import Config
-from localgcl.datasets.source import Source
 from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import PRESETS, Scores, evaluate
 from localgcl.experiments.reproduce.cells import decisive_settings
@@ -77,10 +76,11 @@ def score_table(
     num_splits: int = 20,
     seed: int = 0,
     device: str = "cpu",
+    id: str | None = None,
 ) -> Scores:
-    """Scores of a file of embeddings against a file of labels, matched by node id."""
-    z, y = read_labelled_embeddings(embeddings, labels)
-    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=y)
+    """Scores of a file of embeddings against a file of labels, matched by node id: the column `id` of the labels."""
+    z, (y, names) = read_labelled_embeddings(embeddings, labels, id=id)
+    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=y, class_names=names)
     return evaluate(z, nodes, _splits(protocol, nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
 
 
@@ -94,7 +94,7 @@ def _graph(runs: Sequence[RunFolder]) -> Graph:
     for run in runs:
         if run.source != first.source:
             raise ValueError(f"{run.path} was trained on another graph than {first.path}; evaluate them apart")
-    return Source(**first.source).read()
+    return first.graph_source.read()
 
 
 def _splits(protocol: str, graph: Graph, num: int, seed: int) -> Sequence[Split] | None:

@@ -21,6 +21,7 @@ from localgcl.io.folder.nodes import feature_head, write_nodes
 from localgcl.io.folder.progress import Progress
 from localgcl.io.folder.structural import write_structural
 from localgcl.io.folder.work import SPILL, Work, claimed, finished, remove_ours
+from localgcl.io.roles import DEFAULT, Columns
 from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown
 
@@ -41,6 +42,7 @@ def convert(
     features: PathLike | None = None,
     labels: PathLike | None = None,
     weight: str | None = None,
+    columns: Columns = DEFAULT,
     name: str = "",
     memory: int | None = None,
     overwrite: bool = False,
@@ -58,6 +60,7 @@ def convert(
         features: As `edges`. Without features, structural ones are computed.
         labels: As `edges`.
         weight: The column of edge weights, as for `read_graph`.
+        columns: What the other columns are called.
         name: Name of the graph; that of the edge file when not given, or of `out` for a glob.
         memory: Bytes that the process may take, about; by default half of the free memory, at least 1 GiB. NPZ files, and NPY
             files of edges and labels, are read at once, whatever their size.
@@ -77,7 +80,7 @@ def convert(
     tables = [None if given is None else Table.find(given) for given in (edges, features, labels)]
     assert tables[0] is not None
     named = name or (graph_name(tables[0].paths[0]) if len(tables[0].paths) == 1 else graph_name(out.absolute()))
-    inputs = Inputs(tables[0], tables[1], tables[2], weight, named)
+    inputs = Inputs(tables[0], tables[1], tables[2], weight, named, columns)
     if overwrite and out.is_dir():
         remove_ours(out)
     work = Work(out, inputs.fingerprint)
@@ -100,10 +103,10 @@ def convert(
 
 def _run(work: Work, inputs: Inputs, memory: int, progress: Progress) -> Facts:
     """Runs the stages that are not done."""
-    rows = EdgeRows(inputs.edges, inputs.weight)
+    rows = EdgeRows(inputs.edges, inputs.weight, inputs.columns)
     if work.integers is None:
-        heads = [*rows.head(), *feature_head(inputs.features)]
-        heads += [] if inputs.labels is None else LabelRows(inputs.labels).head()
+        heads = [*rows.head(), *feature_head(inputs.features, inputs.columns.id)]
+        heads += [] if inputs.labels is None else LabelRows(inputs.labels, inputs.columns.id).head()
         work.begin(integers=all_integers(heads))
     engine = Engine(work.folder / SPILL, memory)
     try:
@@ -121,7 +124,7 @@ def _run(work: Work, inputs: Inputs, memory: int, progress: Progress) -> Facts:
 
 
 def _header(inputs: Inputs, facts: Facts, fingerprint: str) -> Header:
-    names = facts.get("feature_names")
+    names, classes = facts.get("feature_names"), facts.get("classes")
     return Header(
         name=inputs.name,
         nodes=facts["nodes"],
@@ -129,6 +132,8 @@ def _header(inputs: Inputs, facts: Facts, fingerprint: str) -> Header:
         features=facts["features"],
         feature_names=None if names is None else tuple(names),
         column_types=facts.get("column_types", {}),
+        classes=None if classes is None else tuple(classes),
+        encoding=facts.get("encoding"),
         loops=facts["loops"],
         inputs=fingerprint,
     )

@@ -21,22 +21,28 @@ class FeatureBlocks:
     Args:
         parts: The files; the id is their first column.
         place: What to call the table in messages.
+        drop: Columns to leave out.
     """
 
-    def __init__(self, parts: Sequence[Part], place: str) -> None:
+    def __init__(self, parts: Sequence[Part], place: str, drop: Sequence[str] = ()) -> None:
         self._parts, self._place = parts, place
+        self._read = [at for at, name in enumerate(parts[0].names) if at == 0 or name not in drop]
         self._wrong: dict[str, str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(self._parts[0].names[at] for at in self._read[1:])
 
     def read(self, *, integers: bool) -> Iterator[tuple[Any, NDArray[np.float32]]]:
         """The ids and features of each block."""
         for part in self._parts:
-            columns = range(len(part.names))
-            types = [pa.string(), *[pa.float32()] * (len(part.names) - 1)]
-            place, before = f"{part.place}, first column {part.names[0]!r:.80}", 0
+            types = [pa.string(), *[pa.float32()] * (len(self._read) - 1)]
+            place, before = f"{part.place}, id column {part.names[0]!r:.80}", 0
             try:
-                for first, *others in batches(part, columns, types):
+                for first, *others in batches(part, self._read, types):
                     ids = read_ids(first, place, integers=integers, before=before)
-                    yield ids, self._block(part, ids, others)
+                    yield ids, self._block(ids, others)
                     before += len(ids)
             except ValueError:
                 self._find_texts(part)  # names all columns that are no numbers, where that is what is wrong
@@ -49,10 +55,11 @@ class FeatureBlocks:
         named = ", ".join([f"{name!r:.80} ({what})" for name, what in self._wrong.items()][:_LISTED])
         more = f"... ({len(self._wrong)} columns in all)" if len(self._wrong) > _LISTED else ""
         raise ValueError(
-            f"{self._place}: features are empty, NaN or infinite in {named}{more}; fill them in, or drop rows or columns"
+            f"{self._place}: features are empty, NaN or infinite in {named}{more}; fill them in, "
+            "encode them (--encode auto), or drop rows or columns"
         )
 
-    def _block(self, part: Part, ids: Any, columns: Sequence[Any]) -> NDArray[np.float32]:
+    def _block(self, ids: Any, columns: Sequence[Any]) -> NDArray[np.float32]:
         x = np.empty((len(ids), len(columns)), dtype=np.float32)
         for j, column in enumerate(columns):
             x[:, j] = as_floats(column)
@@ -60,7 +67,7 @@ class FeatureBlocks:
         if wrong.any():
             for bad in np.flatnonzero(wrong.any(axis=0)).tolist():
                 node = ids[int(np.argmax(wrong[:, bad]))].as_py()
-                self._wrong.setdefault(part.names[bad + 1], f"first for node {node!r:.80}")
+                self._wrong.setdefault(self.names[bad], f"first for node {node!r:.80}")
         return x
 
     def _find_texts(self, part: Part) -> None:
@@ -68,16 +75,15 @@ class FeatureBlocks:
         if part.kind == ".parquet":
             return
         found: dict[str, str] = {}
-        names = part.names[1:]
-        for first, *others in batches(part, range(len(part.names)), [pa.string()] * len(part.names)):
-            for name, column in zip(names, others, strict=True):
+        for first, *others in batches(part, self._read, [pa.string()] * len(self._read)):
+            for name, column in zip(self.names, others, strict=True):
                 row = None if name in found else _first_text(column)
                 if row is not None:
                     found[name] = f"{shown(column[row].as_py())!r:.40} for node {first[row].as_py()!r:.80}"
         if found:
             named = ", ".join([f"{name!r:.80} ({what})" for name, what in found.items()][:_LISTED])
             count = f"{len(found)} columns are no numbers" if len(found) > 1 else "a column is no number"
-            raise ValueError(f"{part.place}: {count}: {named}; encode or drop them")
+            raise ValueError(f"{part.place}: {count}: {named}; encode them (--encode auto) or leave them out (--drop)")
 
 
 def as_floats(column: Any) -> NDArray[np.float32]:

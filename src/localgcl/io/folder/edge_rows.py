@@ -10,10 +10,9 @@ from localgcl.io.folder.ids import read_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.streams import Part, batches, edge_parts
 from localgcl.io.ids import Edges
+from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.weight_columns import column_weights
 from localgcl.io.weights import warn_of_unused, weight_name
-
-ENDS = ("source", "target")
 
 
 class EdgeBatch(NamedTuple):
@@ -30,26 +29,26 @@ class EdgeRows:
     Args:
         table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
         weight: The column of weights, as for `read_graph`.
+        columns: What the other columns are called.
     """
 
-    def __init__(self, table: Table, weight: str | None) -> None:
-        self.table = table
+    def __init__(self, table: Table, weight: str | None, columns: Columns = DEFAULT) -> None:
+        self.table, self._names = table, columns.ends
         self._whole: Edges | None = None
         self._parts: list[tuple[Part, list[int]]] = []
         if table.is_array:
-            self._whole = read_edges(table.paths[0], weight)
+            self._whole = read_edges(table.paths[0], weight, columns)
             self.weighted = self._whole.weights is not None
             return
         unused: dict[str, None] = {}
-        for part in edge_parts(table):
-            ends = [[name.strip().lower() for name in part.names].index(end) for end in ENDS]
-            others = [name for name in part.names if name.strip().lower() not in ENDS]
+        for part, ends in edge_parts(table, columns):
+            others = [name for at, name in enumerate(part.names) if at not in ends]
             held = weight_name(others, weight, part.place)
-            self._parts.append((part, ends if held is None else [*ends, part.names.index(held)]))
+            self._parts.append((part, [*ends] if held is None else [*ends, part.names.index(held)]))
             unused.update(dict.fromkeys(name for name in others if name != held))
-        widths = {len(columns) for _, columns in self._parts}
+        widths = {len(read) for _, read in self._parts}
         if len(widths) > 1:
-            bare = next(part for part, columns in self._parts if len(columns) == 2)
+            bare = next(part for part, read in self._parts if len(read) == 2)
             raise ValueError(
                 f"{bare.place} has no edge weights, but other files have; give all the column, or weight='' for none"
             )
@@ -73,7 +72,7 @@ class EdgeRows:
         heads = []
         for part, columns in self._parts[:1]:
             first = next(batches(part, columns, [pa.string()] * len(columns)), [])
-            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, ENDS, strict=False)]
+            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, self._names, strict=False)]
         return heads
 
     def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
@@ -87,7 +86,7 @@ class EdgeRows:
             for found in batches(part, columns, [pa.string()] * len(columns)):
                 source, target = (
                     read_ids(column, f"{part.place}, {end}", integers=integers, before=before)
-                    for column, end in zip(found, ENDS, strict=False)
+                    for column, end in zip(found, self._names, strict=False)
                 )
                 weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
                 yield EdgeBatch(source, target, weights)

@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
+from localgcl.io.encode import Encoding
 from localgcl.io.formats import TABLES, kind_of
+from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.sizes import FileSize, file_size
 from localgcl.system.text import shown
 
@@ -69,6 +72,7 @@ class Inputs:
     labels: Table | None
     weight: str | None
     name: str
+    columns: Columns = DEFAULT
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -82,5 +86,9 @@ class Inputs:
             role: [[os.path.abspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in table.paths]
             for role, table in self.tables.items()
         }
-        told = json.dumps({"files": files, "weight": self.weight, "name": self.name}, sort_keys=True)
+        # Columns only where they are named: folders that were made before there were names stay valid.
+        named: dict[str, Any] = {f"column {role}": name for role, name in self.columns._asdict().items() if name is not None}
+        if isinstance(self.columns.encode, Encoding):
+            named["column encode"] = self.columns.encode.to_dict()
+        told = json.dumps({"files": files, "weight": self.weight, "name": self.name, **named}, sort_keys=True)
         return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()

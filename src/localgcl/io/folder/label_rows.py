@@ -1,5 +1,6 @@
 """A table or an array of labels -> class numbers with ids, or in node order."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,25 +9,26 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from localgcl.io.columns import labels_of
+from localgcl.io.columns import label_array, labels_of
 from localgcl.io.folder.ids import id_type, read_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.streams import Part, batches, id_parts
 from localgcl.io.formats import read_arrays
-from localgcl.io.labels import class_numbers
+from localgcl.io.labels import class_names, label_texts, read_labels
 from localgcl.system.text import listed
 
 
 class LabelRows:
     """The labels of a table, read as often as they are asked for."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, id: str | None = None) -> None:
         self.table = table
         self.array: NDArray[np.int64] | None = None
         """One class number a node, where the file has no ids."""
+        self._names: tuple[str, ...] | None = None
         self._parts: list[Part] = []
         if not table.is_array:
-            self._parts = id_parts(table)
+            self._parts = id_parts(table, id)
             first = self._parts[0]
             if len(first.names) != 2:
                 raise ValueError(f"{first.place} has the columns {listed(first.names)}; labels need two: id and label")
@@ -34,11 +36,25 @@ class LabelRows:
         y = read_arrays(table.paths[0], table.kinds[0], ("y",))["y"]
         if isinstance(y, sp.csr_array):
             raise ValueError(f"{table.place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class per node")
-        self.array = class_numbers(y, table.place)
+        self.array, self._names = read_labels(y, table.place)
 
     @property
     def num_nodes(self) -> int | None:
         return None if self.array is None else len(self.array)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the classes, if the labels have any. One pass over the labels of a table."""
+        if self.array is not None:
+            return self._names
+        texts: set[str] = set()
+        for part in self._parts:
+            for (column,) in batches(part, [1], [pa.string()]):
+                labels = label_array(column, part.place)
+                if labels.dtype.kind in "iuf":
+                    return None
+                texts.update(label_texts(labels).tolist())
+        return class_names(texts) or None
 
     def head(self) -> list[tuple[Any, str]]:
         """The ids in the first rows, with their place."""
@@ -54,7 +70,7 @@ class LabelRows:
         for part in self._parts:
             before = 0
             for first, second in batches(part, [0, 1], [pa.string()] * 2):
-                ids = read_ids(first, f"{part.place}, first column {part.names[0]!r:.80}", integers=integers, before=before)
-                numbers = labels_of(pa.table({"id": ids, "label": second}), part.place).values
+                ids = read_ids(first, f"{part.place}, id column {part.names[0]!r:.80}", integers=integers, before=before)
+                numbers = labels_of(pa.table({"id": ids, "label": second}), part.place, names=self.names or ()).values
                 yield pa.record_batch([ids, pa.array(numbers)], schema=schema)
                 before += len(ids)

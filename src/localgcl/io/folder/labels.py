@@ -13,14 +13,14 @@ def write_labels(job: Job, facts: Facts) -> Facts:
     """Writes y.npy, -1 where a node has no label; nothing where there are no labels."""
     if job.inputs.labels is None:
         return {"files": []}
-    rows, n = LabelRows(job.inputs.labels), facts["nodes"]
+    rows, n = LabelRows(job.inputs.labels, job.inputs.columns.id), facts["nodes"]
     if rows.array is not None:
         if len(rows.array) != n:
             raise ValueError(
                 f"{rows.table.place} has {len(rows.array)} labels for {n} nodes; give one per node, -1 where unknown"
             )
         np.save(job.folder / "y.npy", rows.array)
-        return {"files": ["y.npy"]}
+        return _facts(rows)
     y = new_array(job.folder / "y.npy", (n,), np.int64)
     y[:] = -1
     joined = f"label_rows l LEFT JOIN {job.nodes(facts)} n ON n.id = l.id"
@@ -44,7 +44,11 @@ def write_labels(job: Job, facts: Facts) -> Facts:
     if twice is not None:
         _refuse_repeat(job, rows, twice)
     y.flush()  # type: ignore[attr-defined]  # a mapped array
-    return {"files": ["y.npy"]}
+    return _facts(rows)
+
+
+def _facts(rows: LabelRows) -> Facts:
+    return {"files": ["y.npy"], "classes": rows.names}
 
 
 def _refuse_unknown(job: Job, facts: Facts, rows: LabelRows) -> None:

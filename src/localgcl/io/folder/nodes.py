@@ -12,12 +12,14 @@ from localgcl.io.damage import decoding
 from localgcl.io.files import read_features
 from localgcl.io.folder.arrays import blocks, index_type, writing
 from localgcl.io.folder.dense import FeatureBlocks
+from localgcl.io.folder.encoded import EncodedBlocks
 from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.ids import id_type, writing_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.job import Facts, Job
 from localgcl.io.folder.label_rows import LabelRows
 from localgcl.io.folder.streams import batches, empty_table, id_parts
+from localgcl.io.roles import DEFAULT
 
 IDS = "ids.parquet"
 _BLOCK = 1 << 22  # numbers of an array at a time
@@ -31,22 +33,27 @@ def write_nodes(job: Job, _: Facts) -> Facts:
     return _array_features(job, table) if table.is_array else _table_features(job, table)
 
 
-def feature_head(table: Table | None) -> list[tuple[Any, str]]:
+def feature_head(table: Table | None, id: str | None) -> list[tuple[Any, str]]:
     """The ids in the first rows of a table of features, with their place."""
     if table is None or table.is_array:
         return []
-    part = id_parts(table)[0]
+    part = id_parts(table, id)[0]
     first = next(batches(part, [0], [pa.string()]), None)
-    return [] if first is None else [(first[0], f"{part.place}, first column {part.names[0]!r:.80}")]
+    return [] if first is None else [(first[0], f"{part.place}, id column {part.names[0]!r:.80}")]
 
 
 def _table_features(job: Job, table: Table) -> Facts:
-    parts = id_parts(table)
+    columns = job.inputs.columns
+    parts = id_parts(table, columns.id)
     head = empty_table(parts[0], pa.float32())
-    for part in parts:
-        features_of(empty_table(part, pa.float32()), part.place)  # refuses columns that are no numbers
-    names = parts[0].names[1:]
-    found = FeatureBlocks(parts, table.place)
+    found: FeatureBlocks | EncodedBlocks
+    if columns.encode is not None:
+        found = EncodedBlocks(parts, table.place, columns)
+    else:
+        for part in parts:
+            features_of(empty_table(part, pa.float32()), part.place, columns=DEFAULT._replace(drop=columns.drop))
+        found = FeatureBlocks(parts, table.place, columns.drop or ())
+    names = found.names
     with (
         job.progress.stage("features", table.size.rows, "nodes") as done,
         writing(job.folder / "x.npy", np.float32, len(names)) as x,
@@ -61,7 +68,9 @@ def _table_features(job: Job, table: Table) -> Facts:
         raise ValueError(f"{table.place} has a header but no rows; write it again")
     _refuse_repeats(job, table, numbered=ids.numbered)
     types = {field.name: str(field.type) for field in head.schema}
-    return _facts(job, ids.count, ids.numbered, len(names), ["x.npy"], feature_names=list(names), column_types=types)
+    known: dict[str, Any] = {"feature_names": list(names), "column_types": types}
+    known["encoding"] = found.encoding.to_dict() if isinstance(found, EncodedBlocks) else None
+    return _facts(job, ids.count, ids.numbered, len(names), ["x.npy"], **known)
 
 
 def _refuse_repeats(job: Job, table: Table, *, numbered: bool) -> None:
@@ -77,6 +86,8 @@ def _refuse_repeats(job: Job, table: Table, *, numbered: bool) -> None:
 def _array_features(job: Job, table: Table) -> Facts:
     """Row i of a NumPy file is node i."""
     path, kind = table.paths[0], table.kinds[0]
+    if job.inputs.columns.encode is not None or job.inputs.columns.drop:
+        read_features(path, job.inputs.columns)  # refuses them
     if kind == ".npz":
         x: Any = read_features(path).values
     else:
@@ -118,7 +129,7 @@ def _write_sparse(job: Job, x: Any) -> list[str]:
 
 def _without_features(job: Job) -> Facts:
     """All ids that edges and labels name, sorted; 0..n-1 where an adjacency matrix or labels without ids give n."""
-    labels = None if job.inputs.labels is None else LabelRows(job.inputs.labels)
+    labels = None if job.inputs.labels is None else LabelRows(job.inputs.labels, job.inputs.columns.id)
     given = job.edges.num_nodes if job.edges.num_nodes is not None or labels is None else labels.num_nodes
     if given is not None:
         return _facts(job, given, True, 0, [], rows_are_nodes=True)

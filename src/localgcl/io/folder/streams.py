@@ -1,7 +1,6 @@
 """Tables in files -> batches of columns, one at a time, whatever the size of the files."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +11,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from localgcl.graph.checks import check_distinct
-from localgcl.io.columns import check_edge_columns
 from localgcl.io.damage import BROKEN, unreadable
 from localgcl.io.folder.inputs import Table
-from localgcl.io.formats import bad_cell, first_row, looks_like_data
+from localgcl.io.formats import bad_cell, edge_header, id_header
 from localgcl.io.pandas_index import ids_first
+from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
 from localgcl.system.text import listed, shown
 
 _ROWS = 1 << 16
@@ -33,39 +32,42 @@ class Part(NamedTuple):
     """Its columns. The id is the first one of features and labels."""
     skip: int
     """Lines of a CSV file before its data."""
+    order: tuple[int, ...]
+    """Position in the file of each column."""
 
     @property
     def place(self) -> str:
         return shown(self.path)
 
+    @property
+    def header(self) -> list[str]:
+        """Its columns in the order of the file."""
+        return [self.names[self.order.index(at)] for at in range(len(self.names))]
 
-def edge_parts(table: Table) -> list[Part]:
-    """The files of a table of edges; ValueError unless each has the columns `source` and `target`."""
+
+def edge_parts(table: Table, columns: Columns = DEFAULT) -> list[tuple[Part, tuple[int, int]]]:
+    """The files of a table of edges, each with the places of its two ends; ValueError unless each has both."""
     parts = []
     for path, kind in zip(table.paths, table.kinds, strict=True):
-        names, skip, fix = _parquet_names(path) if kind == ".parquet" else first_row(path, kind), 1, "rename them"
-        if kind != ".parquet":
-            fix = "rename them, or add the header line source,target"
-            if len(names) == 2 and all(re.fullmatch(r"-?\d+", cell) for cell in names):
-                names, skip = ["source", "target"], 0
-        check_edge_columns(names, shown(path), fix)
-        parts.append(Part(path, kind, tuple(names), skip))
+        names, skip = (_parquet_names(path), 0) if kind == ".parquet" else edge_header(path, kind, columns)
+        part = Part(path, kind, tuple(names), skip, tuple(range(len(names))))
+        parts.append((part, end_columns(names, columns, part.place)))
     return parts
 
 
-def id_parts(table: Table) -> list[Part]:
-    """The files of a table whose first column is the node id; ValueError unless all have the same columns."""
+def id_parts(table: Table, id: str | None = None) -> list[Part]:
+    """The files of a table of nodes, the column of ids first; ValueError unless all have the same columns."""
     parts = []
     for path, kind in zip(table.paths, table.kinds, strict=True):
         place = shown(path)
         if kind == ".parquet":
             names = _id_first_names(path)
+            at = id_column(names, id, place)
         else:
-            names = first_row(path, kind)
-            if looks_like_data(names):
-                raise ValueError(f"{place}: the first row ({listed(names)}) looks like data; add a header line such as id,a,b")
+            names, at = id_header(path, kind, id)
         check_distinct(names, place)
-        parts.append(Part(path, kind, tuple(names), 1))
+        order = put_first(len(names), at)
+        parts.append(Part(path, kind, tuple(names[column] for column in order), 1, tuple(order)))
     first = parts[0]
     for part in parts:
         if part.names != first.names:
@@ -116,7 +118,7 @@ def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
 
 def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> Iterator[Any]:
     # By position, since a header may repeat a name.
-    names, wanted = [str(i) for i in range(len(part.names))], [str(column) for column in columns]
+    names, wanted = [str(i) for i in range(len(part.names))], [str(part.order[column]) for column in columns]
     options = {
         "read_options": pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK),
         "parse_options": pyarrow.csv.ParseOptions(delimiter="\t" if part.kind.startswith(".tsv") else ","),
@@ -131,7 +133,7 @@ def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> It
                 yield pa.record_batch(trimmed, names=wanted)
     except (*BROKEN, pa.ArrowException) as error:
         if "Empty CSV file" not in str(error):  # a part without rows
-            raise bad_cell(part.path, part.names, error) from error
+            raise bad_cell(part.path, part.header, error) from error
 
 
 def _schema(path: Path) -> Any:

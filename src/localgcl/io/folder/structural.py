@@ -53,7 +53,8 @@ def write_structural(job: Job, facts: Facts) -> Facts:
         LocalGCLWarning,
         stacklevel=2,
     )
-    return {"features": COLUMNS, "files": ["x.npy"]}
+    # Features without names that have a type: so it is known that new edges would change them.
+    return {"features": COLUMNS, "files": ["x.npy"], "column_types": {"structural features": "float"}}
 
 
 class _Walks:

@@ -1,0 +1,85 @@
+"""What the cells of a column are: numbers, booleans, dates or categories; and their values."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from localgcl.io.ids import plain
+
+NUMBER, BOOLEAN, DATE, CATEGORY = "number", "boolean", "date", "category"
+_MISSING = pa.array(["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"], pa.large_string())
+"""What people and programs write for nothing."""
+_TRUTH = pa.array(["true", "false"], pa.large_string())
+_DAY = 86_400_000_000  # microseconds
+
+
+def cells_of(column: Any) -> Any:
+    """The column as one pyarrow array: null where a cell is missing, booleans for text that is all true or false."""
+    array = plain(column)
+    if pa.types.is_null(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.is_nan(array), None, array)
+    if not pa.types.is_large_string(array.type):
+        return array
+    text = pc.utf8_trim_whitespace(array)
+    return pc.if_else(pc.is_in(text, value_set=_MISSING), None, text)
+
+
+def kind_of_cells(cells: Any) -> str | None:
+    """The kind of a column's cells, as `cells_of` gives them; None for types that hold none of them."""
+    kind = cells.type
+    if pa.types.is_boolean(kind):
+        return BOOLEAN
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return NUMBER
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return DATE
+    if not pa.types.is_large_string(kind):
+        return None
+    # Numbers first: 2020 is a number, and pyarrow reads no date in it.
+    return next((kind for kind in (NUMBER, BOOLEAN, DATE) if values(cells, kind) is not None), CATEGORY)
+
+
+def values(cells: Any, kind: str) -> NDArray[np.float64] | None:
+    """Numbers, booleans as 0 and 1, or dates as days since 1970; NaN where missing. None if a cell is of another kind."""
+    try:
+        if kind == DATE:
+            found = pc.divide(_moments(cells).cast(pa.int64()).cast(pa.float64()), float(_DAY))
+        elif kind == BOOLEAN:
+            found = _booleans(cells)
+        elif pa.types.is_date(cells.type) or pa.types.is_timestamp(cells.type):
+            return None
+        else:
+            found = cells.cast(pa.float64(), safe=False)  # integers beyond 2^53 are rounded
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    array: NDArray[np.float64] = found.to_numpy(zero_copy_only=False).astype(np.float64)
+    return array
+
+
+def texts(cells: Any) -> Any:
+    """The cells as text, as categories are compared."""
+    return cells.cast(pa.large_string())
+
+
+def _booleans(cells: Any) -> Any:
+    if pa.types.is_large_string(cells.type):
+        lower = pc.utf8_lower(cells)
+        if not pc.all(pc.is_in(lower.drop_null(), value_set=_TRUTH), min_count=0).as_py():
+            raise pa.ArrowInvalid("neither true nor false")
+        cells = pc.equal(lower, "true")
+    return cells.cast(pa.float64()) if not pa.types.is_boolean(cells.type) else cells.cast(pa.uint8()).cast(pa.float64())
+
+
+def _moments(cells: Any) -> Any:
+    """Points in time in microseconds, UTC where a zone is given."""
+    if not pa.types.is_large_string(cells.type):
+        return cells.cast(pa.timestamp("us"), safe=False)
+    try:
+        return cells.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # with a zone, such as 2020-01-01T00:00:00Z
+        return cells.cast(pa.timestamp("us", "UTC"))

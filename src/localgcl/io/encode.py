@@ -1,0 +1,194 @@
+"""Tables of mixed columns -> numbers: `fit_encoding` looks at a table once, and `Encoding` is applied to it and to others.
+
+| cells | columns of the matrix |
+|---|---|
+| numbers, booleans, dates | one: the number; 0 or 1; days since 1970. Missing ones become the median of the fitted table |
+| categories | one for each of the 20 most frequent, 0 or 1; one for all others |
+| missing in the fitted table | one more: 1 where missing |
+"""
+
+import dataclasses
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from localgcl.config import LocalGCLWarning
+from localgcl.io.cells import CATEGORY, cells_of, kind_of_cells, texts, values
+from localgcl.system.text import listed
+
+KEPT = 20
+"""Categories of a column that have a feature of their own, at most."""
+_MOST = 1000
+"""Distinct texts of a column of categories, at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """How one column becomes features.
+
+    Args:
+        name: Its name in the table.
+        kind: Of its cells: number, boolean, date or category.
+        median: What missing numbers become.
+        categories: The most frequent ones.
+        other: Whether the fitted table had other categories.
+        missing: Whether it had missing cells.
+    """
+
+    name: str
+    kind: str
+    median: float = 0.0
+    categories: tuple[str, ...] = ()
+    other: bool = False
+    missing: bool = False
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features that it becomes."""
+        named = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
+        return named + [f"{self.name}=(other)"] * self.other + [f"{self.name}=(missing)"] * self.missing
+
+    def encode(self, cells: Any) -> NDArray[np.float32] | None:
+        """The features of cells; None if they are of another kind than those it was fitted to."""
+        absent = cells.is_null().to_numpy(zero_copy_only=False)
+        parts = self._one_hot(cells) if self.kind == CATEGORY else self._numbers(cells)
+        if parts is None:
+            return None
+        parts += [absent] * self.missing
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, which readers refuse
+            return np.stack([part.astype(np.float32) for part in parts], axis=1) if parts else None
+
+    def _numbers(self, cells: Any) -> list[NDArray[Any]] | None:
+        found = values(cells, self.kind)
+        return None if found is None else [np.where(np.isnan(found), self.median, found)]
+
+    def _one_hot(self, cells: Any) -> list[NDArray[Any]] | None:
+        if kind_of_cells(cells) is None:
+            return None
+        place = pc.index_in(texts(cells), value_set=pa.array(self.categories, pa.large_string()))
+        at = place.fill_null(len(self.categories)).to_numpy(zero_copy_only=False)
+        known = cells.is_valid().to_numpy(zero_copy_only=False)
+        parts = [at == number for number in range(len(self.categories))]
+        return parts + [(at == len(self.categories)) & known] * self.other
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoding:
+    """How a table becomes a matrix: plain data, fitted once.
+
+    Args:
+        columns: The columns in the order of their features.
+        dropped: Columns that are left out.
+    """
+
+    columns: tuple[Column, ...]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all features."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    def check(self, given: Sequence[str], place: str) -> None:
+        """ValueError that lists the columns that are missing among those of a table; a warning lists unknown ones."""
+        missing = [column.name for column in self.columns if column.name not in given]
+        if missing:
+            raise ValueError(
+                f"{place} lacks {len(missing)} of the {len(self.columns)} columns that the encoding was fitted to: "
+                f"{listed(missing)}; add them under these names (it has {listed(given)})"
+            )
+        known = {*(column.name for column in self.columns), *self.dropped}
+        extra = [name for name in given if name not in known]
+        if extra:
+            warnings.warn(
+                f"{place}: columns that the encoding was not fitted to are ignored: {listed(extra)}",
+                LocalGCLWarning,
+                stacklevel=2,
+            )
+
+    def apply(self, table: Any, place: str) -> NDArray[np.float32]:
+        """The features of a pyarrow table without its ids, whose columns were checked. Columns are found by name. O(n f).
+
+        Raises:
+            ValueError: Columns hold other kinds of cells than the fitted table did; the message lists all of them.
+        """
+        found = {column: column.encode(cells_of(table.column(column.name))) for column in self.columns}
+        wrong = [f"{column.name!r:.80} ({column.kind})" for column, part in found.items() if part is None]
+        if wrong:
+            raise ValueError(
+                f"{place}: columns hold other cells than those that the encoding was fitted to: {', '.join(wrong[:6])}"
+                f"{'...' * (len(wrong) > 6)}; write them as in that table"
+            )
+        return np.concatenate([part for part in found.values() if part is not None], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The encoding as JSON holds it."""
+        return {"columns": [dataclasses.asdict(column) for column in self.columns], "dropped": list(self.dropped)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Encoding":
+        """The encoding that `to_dict` gave; ValueError if it is none."""
+        try:
+            columns = [Column(**{**told, "categories": tuple(told["categories"])}) for told in content["columns"]]
+            return cls(tuple(columns), tuple(content["dropped"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the encoding of columns is damaged ({error!r:.80}); fit it again with encode='auto'") from error
+
+
+def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding:
+    """The encoding of a pyarrow table without its ids.
+
+    Raises:
+        ValueError: Columns can become no numbers: free text, too many categories, nothing but missing cells; all are listed.
+    """
+    refused: dict[str, str] = {}
+    columns = []
+    for name in table.column_names:
+        if name not in drop:
+            cells = cells_of(table.column(name))
+            kind = kind_of_cells(cells)
+            reason = _reason(cells, kind)
+            if reason:
+                refused[name] = reason
+            else:
+                assert kind is not None
+                columns.append(_fitted(name, kind, cells))
+    if refused:
+        named = ", ".join(f"{name!r:.80} ({why})" for name, why in refused.items())
+        raise ValueError(
+            f"{place}: columns that cannot be encoded: {named}; leave them out (--drop {','.join(refused)}), or encode them "
+            "yourself"
+        )
+    if not columns:
+        raise ValueError(f"{place} has no column of features left; drop fewer")
+    return Encoding(tuple(columns), tuple(drop))
+
+
+def _reason(cells: Any, kind: str | None) -> str:
+    """Why a column cannot be encoded; empty if it can."""
+    known = cells.drop_null()
+    if kind is None:
+        return f"of type {cells.type!s:.40}"
+    if len(known) == 0:
+        return "empty"
+    distinct = len(known.unique()) if kind == CATEGORY else 0
+    most = max(KEPT, min(_MOST, len(known) // 20))
+    if distinct > most or (distinct == len(known) and distinct > 2):
+        return f"text, {distinct:,} distinct"
+    return ""
+
+
+def _fitted(name: str, kind: str, cells: Any) -> Column:
+    missing = cells.null_count > 0
+    if kind == CATEGORY:
+        counts = {count["values"]: count["counts"] for count in cells.drop_null().value_counts().to_pylist()}
+        ordered = sorted(counts, key=lambda text: (-counts[text], text))
+        return Column(name, kind, categories=tuple(ordered[:KEPT]), other=len(ordered) > KEPT, missing=missing)
+    found = values(cells, kind)
+    assert found is not None
+    return Column(name, kind, median=float(np.nanmedian(found)), missing=missing)

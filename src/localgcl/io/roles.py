@@ -1,0 +1,107 @@
+"""Which columns of a user's tables hold the ends of edges and the node ids."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from localgcl.graph.checks import check_distinct
+from localgcl.system.text import listed
+
+ENDS = ("source", "target")
+"""The columns of edges where none are named."""
+
+
+class Columns(NamedTuple):
+    """What the user calls the columns, found in any case; None for those that have their default.
+
+    Args:
+        source: The node that an edge leaves.
+        target: The node that it enters.
+        id: The node id in tables of features and labels; by default their first column.
+        drop: Columns of features to leave out.
+        encode: "auto", or the `Encoding` by which features become numbers; None where all are numbers.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] | None = None
+    encode: Any = None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The columns of edges."""
+        return self.source or ENDS[0], self.target or ENDS[1]
+
+    @property
+    def names_ends(self) -> bool:
+        """Whether one of the ends was named."""
+        return bool(self.source or self.target)
+
+
+DEFAULT = Columns()
+
+
+def end_columns(names: Sequence[str], columns: Columns, place: str, *, header: str = "") -> tuple[int, int]:
+    """Positions of the two columns of edges among `names`.
+
+    Args:
+        names: The columns of a table.
+        columns: What the user calls them.
+        place: Where the table comes from, for messages.
+        header: A line that the user may add, for files that can lack one.
+
+    Raises:
+        ValueError: One is missing, or there are several of one name.
+    """
+    wanted = [_key(name) for name in columns.ends]
+    if wanted[0] == wanted[1]:
+        raise ValueError(f"source and target are both the column {columns.ends[0]!r:.80}; name two columns of {place}")
+    keys = [_key(name) for name in names]
+    check_distinct([key for key in keys if key in wanted], place)
+    if not set(wanted) <= set(keys):
+        source, target = columns.ends
+        more = f", or add the header line {header}" if header else ""
+        raise ValueError(
+            f"{place} has the columns {listed(names)}; edges need the columns {source!r:.80} and {target!r:.80}: "
+            f"name others with source= and target= (--source, --target), rename them{more}"
+        )
+    return keys.index(wanted[0]), keys.index(wanted[1])
+
+
+def id_column(names: Sequence[str], asked: str | None, place: str) -> int:
+    """Position of the column of node ids among `names`: the first one where none is asked for.
+
+    Raises:
+        ValueError: There is no such column, or several.
+    """
+    if not asked:
+        return 0
+    keys = [_key(name) for name in names]
+    check_distinct([key for key in keys if key == _key(asked)], place)
+    if _key(asked) not in keys:
+        raise ValueError(
+            f"{place} has the columns {listed(names)}, and no {asked!r:.80}; name the column of node ids with id= (--id), or "
+            "leave it out to take the first"
+        )
+    return keys.index(_key(asked))
+
+
+def check_dropped(names: Sequence[str], drop: Sequence[str], place: str) -> None:
+    """ValueError that lists the columns to leave out that are not there."""
+    unknown = [name for name in drop if name not in names]
+    if unknown:
+        raise ValueError(f"{place} has no columns {listed(unknown)} to leave out (drop, --drop); it has {listed(names)}")
+
+
+def put_first(count: int, at: int) -> list[int]:
+    """The positions of `count` columns in an order with the one at `at` first.
+
+    Example:
+        >>> put_first(4, 2)
+        [2, 0, 1, 3]
+    """
+    return [at, *(place for place in range(count) if place != at)]
+
+
+def _key(name: str) -> str:
+    return name.strip().lower()

@@ -1,0 +1,176 @@
+"""An encoder over a whole graph, one layer after the other in blocks of rows: a pass that needs no memory of the graph's size.
+
+The outputs of a layer are all computed before the next layer starts, because a node averages over any others. They are held in
+a file without a name, in the cache of a graph that is mapped from a folder, and in memory otherwise. Products with weights run
+where the weights are, averages over neighbours on the CPU. Results equal those of `Layers.forward` up to rounding.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from localgcl.graph import Graph
+from localgcl.graph.csr import select_rows
+from localgcl.graph.mapped import MappedGraph, blocks
+from localgcl.nn.hop_files import channel_rows
+from localgcl.nn.layers import Layers, linear, product, readable
+from localgcl.ops.cpu.averaging import average_rows
+from localgcl.ops.flow import Averages
+
+Array = NDArray[Any]
+Rows = Callable[[range], Float[Tensor, "b d"]]
+"""Gives a block of rows, on the device of the weights."""
+
+
+def layerwise(encoder: Layers, graph: Graph, self_loops: float | None) -> Iterator[Float[Tensor, "b d"]]:
+    """Embeddings of all nodes, a block of rows at a time, in order.
+
+    Args:
+        encoder: In evaluation mode.
+        graph: The prepared graph, in memory or mapped.
+        self_loops: Weight of a node itself in the averages of each layer; None for layers that average nothing.
+    """
+    with torch.no_grad():
+        *_, (rows, depth) = _layers(encoder, graph, self_loops)
+    for block in blocks(graph.num_nodes):
+        with torch.no_grad():  # not while the caller has the block
+            z = encoder.activated(rows(block), depth)
+        yield z
+
+
+@torch.no_grad()
+def refresh_layerwise(encoder: Layers, graph: Graph, self_loops: float | None) -> None:
+    """Recomputes the batch-norm statistics over all nodes, as `Layers.refresh_statistics` does on a graph in memory."""
+    if encoder.norms is None:
+        return
+    encoder.eval()
+    n = graph.num_nodes
+    before: nn.BatchNorm1d | None = None
+    for rows, depth in _layers(encoder, graph, self_loops):
+        _correct(before, n)
+        if depth == len(encoder.norms):
+            break
+        before = encoder.norms[depth]  # type: ignore[assignment]  # a ModuleList holds modules
+        assert isinstance(before, nn.BatchNorm1d)
+        mean, variance = _moments(rows, n)
+        # The variance of a training pass divides by n: with it the next layers see what they see there.
+        before.reset_running_stats()
+        before.momentum = None
+        assert before.running_mean is not None
+        assert before.running_var is not None
+        assert before.num_batches_tracked is not None
+        before.running_mean.copy_(mean)
+        before.running_var.copy_(variance)
+        before.num_batches_tracked.fill_(1)
+    else:
+        _correct(before, n)
+    encoder.train()
+
+
+def _correct(norm: nn.BatchNorm1d | None, n: int) -> None:
+    """The variance that batch normalisation stores divides by n - 1."""
+    if norm is not None and norm.running_var is not None:
+        norm.running_var.mul_(n / max(n - 1, 1))
+
+
+def _moments(rows: Rows, n: int) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Mean and variance of all columns, summed in double precision."""
+    total: Tensor | None = None
+    for block in blocks(n):
+        h = rows(block).double()
+        part = torch.stack([h.sum(dim=0), h.square().sum(dim=0)])
+        total = part if total is None else total + part
+    assert total is not None
+    mean, square = total / n
+    return mean, (square - mean.square()).clamp(min=0)
+
+
+def _layers(encoder: Layers, graph: Graph, self_loops: float | None) -> Iterator[tuple[Rows, int]]:
+    """For each layer its outputs before normalisation and activation, and its number.
+
+    They are activated and stored when the next layer is asked for.
+    """
+    graph = graph.to("cpu")
+    averages = None if self_loops is None else Averages.of(graph, self_loops)
+    before: Array | None = None
+    for depth, layer in enumerate(encoder.weights):
+        assert isinstance(layer, nn.Linear)
+        rows = _outputs(encoder, layer, graph, averages, before)
+        yield rows, depth
+        if depth + 1 < len(encoder.weights):
+            before = _stored(graph, _activations(encoder, rows, depth))
+
+
+def _activations(encoder: Layers, rows: Rows, depth: int) -> Rows:
+    return lambda block: encoder.activated(rows(block), depth)
+
+
+def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages | None, before: Array | None) -> Rows:
+    """The rows of A H W + b, of which the cheaper product comes first; H is `before`, or the features."""
+    device = layer.weight.device
+
+    def read(block: range) -> Any:
+        if before is None:
+            return _features(graph, block, device)
+        return torch.from_numpy(before[block.start : block.stop]).to(device)
+
+    def single(compute: Callable[[], Tensor]) -> Tensor:
+        with torch.autocast(device.type, torch.bfloat16, enabled=encoder.autocast):
+            return compute().float()
+
+    if averages is None:
+        return lambda block: single(lambda: linear(layer, read(block)))
+    csr = averages.csr
+    weights = None if csr.weights is None else csr.weights.numpy()
+    parts = csr.indptr.numpy(), csr.indices.numpy(), weights, averages.roots.numpy()
+
+    def average(x: Array, block: range) -> Tensor:
+        return torch.from_numpy(average_rows(*parts, x, block, averages.self_loops)).to(device)
+
+    dense = before is not None or graph.x.layout == torch.strided
+    if dense and layer.in_features <= layer.out_features:
+        source = _all_features(graph) if before is None else before
+        return lambda block: single(lambda: layer(average(source, block)))
+    products = _stored(graph, lambda block: single(lambda: product(layer.weight, read(block))))
+    return lambda block: average(products, block) + layer.bias
+
+
+def _features(graph: Graph, block: range, device: torch.device) -> Any:
+    """Features of a block as a layer reads them."""
+    if isinstance(graph, MappedGraph):
+        return graph.features(block).to(device)
+    return readable(select_rows(graph.x, torch.arange(block.start, block.stop)).to(device))
+
+
+def _all_features(graph: Graph) -> Array:
+    """Dense features of all nodes; those of a mapped graph in a file, scaled."""
+    x = channel_rows(graph, "", 0, None).values if isinstance(graph, MappedGraph) else graph.x
+    return x.numpy()
+
+
+def _stored(graph: Graph, rows: Rows) -> Array:
+    """All rows of a layer, in memory or in a file that vanishes with the array."""
+    array: Array | None = None
+    for block in blocks(graph.num_nodes):
+        h = rows(block).cpu().numpy()
+        array = _empty(graph, (graph.num_nodes, h.shape[1])) if array is None else array
+        array[block.start : block.stop] = h
+    assert array is not None
+    return array
+
+
+def _empty(graph: Graph, shape: tuple[int, int]) -> Array:
+    if not isinstance(graph, MappedGraph):
+        return np.empty(shape, dtype=np.float32)
+    graph.cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=graph.cache) as file:  # the map keeps it open
+        # Writing to a map on a full disk kills the process: the space is taken here, or there is an error.
+        os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
+        return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)
