@@ -63,7 +63,7 @@ def _guarded(command: str, arguments: list[str]) -> int:
         with explained(f"running localgcl {command}", "take smaller sizes, a smaller graph or a machine with more memory"):
             module.run(options)
     except KeyboardInterrupt as interrupt:
-        print(f"localgcl: {interrupt or 'stopped'}", file=sys.stderr)
+        print(f"localgcl: {str(interrupt) or 'stopped'}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `localgcl datasets | head`
         sys.stderr.close()

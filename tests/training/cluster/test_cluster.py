@@ -12,7 +12,7 @@ from localgcl.commands import main
 from localgcl.datasets import sbm
 from localgcl.training import RunFolder
 from localgcl.training.cluster import embedding, training
-from localgcl.training.cluster.group import run_ranks
+from localgcl.training.cluster.group import run_ranks, storage_in
 from localgcl.training.cluster.session import connected
 from tests.references.cluster_workers import KILLED, KilledEmbed, killed, wrong
 from tests.references.folders import stored
@@ -26,15 +26,20 @@ RAY = ("--engine", "ray", "--workers", "2")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def cluster() -> Iterator[None]:
-    """Commands use the connection that is there."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands use the connection that is there. Ray writes nothing to the home folder."""
+    home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("RAY_ADDRESS", raising=False)
+        for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+            patch.delenv(name, raising=False)
+        patch.setenv("HOME", str(home))
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
         patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")  # how soon Ray notices that workers have ended
         patch.setenv("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # a process less
         with connected(2, 1, "cpu"):
             yield
+        assert not list(home.glob("*ray*"))
+        assert not list(home.glob(".ray*"))
 
 
 def test_workers_end_as_ranks_of_torchrun_also_when_one_is_killed(
@@ -83,7 +88,11 @@ def test_a_graph_that_is_new_to_the_run(tmp_path: Path) -> None:
 
 def test_an_error_of_one_worker_ends_all_and_is_raised_here(tmp_path: Path) -> None:
     said: list[str] = []
-    with connected(2, 1, "cpu") as worker, pytest.raises(ValueError, match=r"rank 1 on .*: batch is 3"):
-        run_ranks(wrong, 2, worker, tmp_path, said.append)
+    with (
+        storage_in(tmp_path) as storage,
+        connected(2, 1, "cpu") as worker,
+        pytest.raises(ValueError, match=r"rank 1 on .*: batch is 3"),
+    ):
+        run_ranks(wrong, 2, worker, storage, said.append)
     assert said == ["at work"]  # once: it was not tried again
     assert not os.listdir(tmp_path)

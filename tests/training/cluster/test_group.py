@@ -23,6 +23,12 @@ def test_workers_that_are_lost_time_and_again_are_one_line() -> None:
     )
 
 
+def test_errors_of_ray_are_no_defects() -> None:
+    died = type("WorkerHealthCheckFailedError", (Exception,), {"__module__": "ray.train.v2"})("the actor died")
+    assert "because: the actor died; go on with --resume" in str(_explained(Failure(first=died)))
+    assert "because: Training failed due to worker errors: ...; go on" in str(_explained(Failure()))
+
+
 def test_a_defect_is_raised_as_it_is() -> None:
     defect = ZeroDivisionError()
     assert _explained(Failure(first=LostRank("lost"), second=defect)) is defect

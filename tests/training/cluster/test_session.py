@@ -22,6 +22,7 @@ class FakeRay:
 
     def init(self, *arguments: Any, **options: Any) -> None:
         self.started.append((arguments, options))
+        self.token = os.environ.get("RAY_AUTH_TOKEN")
 
     def shutdown(self) -> None:
         self.ended += 1
@@ -32,7 +33,7 @@ class FakeRay:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAY_ADDRESS", *session._ENVIRONMENT):
+    for name in ("RAY_ADDRESS", "RAY_USAGE_STATS_ENABLED", *session._TOKENS):
         monkeypatch.setenv(name, "")  # so that what the code sets is taken back
         monkeypatch.delenv(name)
 
@@ -54,12 +55,27 @@ def test_without_an_address_a_cluster_is_started_here_and_ended(monkeypatch: pyt
     assert not os.path.exists(options["_temp_dir"])
 
 
+def test_a_cluster_that_is_started_has_a_secret_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise Ray writes one to the home folder."""
+    fake = use(FakeRay(), monkeypatch)
+    with connected(2, 1, "cpu"):
+        assert fake.token is not None
+        assert len(fake.token) == 64
+        os.environ["RAY_AUTH_MODE"] = "token"  # as Ray does
+    assert set(session._TOKENS).isdisjoint(os.environ)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "mine")
+    with connected(2, 1, "cpu"):
+        assert fake.token == "mine"
+    assert os.environ["RAY_AUTH_TOKEN"] == "mine"
+
+
 def test_an_address_names_the_cluster_and_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = use(FakeRay(), monkeypatch)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     with connected(2, 1, "cpu"):
         (arguments, options) = fake.started[0]
         assert arguments == ()  # Ray reads the address itself
+        assert fake.token is None  # and the secret of that cluster
         assert {"num_cpus", "_temp_dir"}.isdisjoint(options)  # and refuses these for a cluster that is there
     assert fake.ended == 1  # which disconnects
 

@@ -4,6 +4,7 @@ A range needs no other range, so a worker that is lost costs its own file alone,
 that are not on disk yet are computed by ranks before: each power waits for the one below.
 """
 
+import contextlib
 import dataclasses
 import logging
 import os
@@ -21,7 +22,7 @@ from localgcl.graph.mapped import blocks
 from localgcl.io.export import new_file
 from localgcl.io.parts import Precision, write_parquet
 from localgcl.system.team import share
-from localgcl.training.cluster.group import FAULTS, Say, run_ranks
+from localgcl.training.cluster.group import FAULTS, Say, run_ranks, storage_in
 from localgcl.training.cluster.session import Worker, connected
 from localgcl.training.model import Model
 from localgcl.training.ranks import Ranks
@@ -48,12 +49,17 @@ def write_parts_on_cluster(
     folder, graph = Path(folder).absolute(), source.read()
     if not 1 <= workers <= graph.num_nodes:
         raise ValueError(f"workers is {workers}; for this graph it must be between 1 and {graph.num_nodes}")
+    # Ray warns of every worker of Ray Data that it can be started again.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     job = Job(str(run.path.absolute()), source.to_dict(), str(folder), workers, precision, device)
-    with connected(workers, 1, device) as worker:
-        if source.to_dict() == run.source:
+    with contextlib.ExitStack() as stack:
+        own = source.to_dict() == run.source
+        storage = "" if own else stack.enter_context(storage_in(folder.parent))
+        worker = stack.enter_context(connected(workers, 1, device))
+        if own:
             job.open(Apart())  # the rows are there; it refuses runs that do not embed by rows
         else:
-            run_ranks(partial(_compute_rows, job), workers, worker, folder.parent, lambda _: None)
+            run_ranks(partial(_compute_rows, job), workers, worker, storage, lambda _: None)
         _make_room(folder, overwrite=overwrite, again=False)
         _map(job, worker)
     _finish(folder, graph.num_nodes, workers, precision)

@@ -27,7 +27,7 @@ FAULTS = (ValueError, TypeError, OSError, ImportError, OutOfMemory)
 _SECONDS = 0.5  # between two looks at the desk
 
 
-def run_ranks(work: Work, workers: int, worker: Worker, place: Path, say: Say) -> None:
+def run_ranks(work: Work, workers: int, worker: Worker, storage: str, say: Say) -> None:
     """Runs `work(ranks, say)` in as many processes as there are workers; returns when all have ended.
 
     Lost ranks are started again by Ray: all of them, `MAX_FAILURES` times. They know their run by the name of the job
@@ -37,7 +37,7 @@ def run_ranks(work: Work, workers: int, worker: Worker, place: Path, say: Say) -
         work: Can be pickled. Files in it are named by absolute paths: Ray's workers are in another folder.
         workers: How many processes.
         worker: What each is given.
-        place: A folder that all machines see. Ray's own files are there in the meantime.
+        storage: A folder that all machines see, for Ray's own files (see `storage_in`).
         say: Takes the lines of rank 0.
     """
     import ray
@@ -46,35 +46,41 @@ def run_ranks(work: Work, workers: int, worker: Worker, place: Path, say: Say) -
 
     desk = ray.remote(num_cpus=0)(Desk).remote()
     environment = worker.environment | {"TORCHELASTIC_RUN_ID": uuid.uuid4().hex}  # torchrun's variable
-    with tempfile.TemporaryDirectory(prefix=".ray-", dir=place, ignore_cleanup_errors=True) as storage:
-        trainer = TorchTrainer(
-            _rank,
-            train_loop_config={"work": work, "desk": desk},
-            torch_config=TorchConfig(backend="gloo", timeout_s=STEP_SECONDS),
-            scaling_config=ScalingConfig(
-                num_workers=workers,
-                use_gpu=worker.gpu > 0,
-                resources_per_worker={"CPU": worker.threads} | ({"GPU": worker.gpu} if worker.gpu else {}),
-            ),
-            run_config=RunConfig(
-                name="ranks",
-                storage_path=storage,
-                failure_config=FailureConfig(max_failures=MAX_FAILURES),
-                worker_runtime_env={"env_vars": environment},
-            ),
-        )
-        done = _in_background(trainer.fit)
-        while True:
-            finished = concurrent.futures.wait([done], timeout=_SECONDS).done
+    trainer = TorchTrainer(
+        _rank,
+        train_loop_config={"work": work, "desk": desk},
+        torch_config=TorchConfig(backend="gloo", timeout_s=STEP_SECONDS),
+        scaling_config=ScalingConfig(
+            num_workers=workers,
+            use_gpu=worker.gpu > 0,
+            resources_per_worker={"CPU": worker.threads} | ({"GPU": worker.gpu} if worker.gpu else {}),
+        ),
+        run_config=RunConfig(
+            name="ranks",
+            storage_path=storage,
+            failure_config=FailureConfig(max_failures=MAX_FAILURES),
+            worker_runtime_env={"env_vars": environment},
+        ),
+    )
+    done = _in_background(trainer.fit)
+    try:
+        finished = False
+        while not finished:
+            finished = bool(concurrent.futures.wait([done], timeout=_SECONDS).done)
             repeat(ray.get(desk.take.remote()), say)
-            if finished:
-                break
-        if (error := ray.get(desk.error.remote())) is not None:
-            raise error
-        try:
-            done.result()
-        except TrainingFailedError as failure:
-            raise _explained(failure) from failure
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped, and all workers with it; train goes on with --resume") from None
+    if (error := ray.get(desk.error.remote())) is not None:
+        raise error
+    try:
+        done.result()
+    except TrainingFailedError as failure:
+        raise _explained(failure) from failure
+
+
+def storage_in(place: Path) -> "tempfile.TemporaryDirectory[str]":
+    """A folder in `place` for Ray's own files. Leave it after the connection: until then Ray may write to it."""
+    return tempfile.TemporaryDirectory(prefix=".ray-", dir=place, ignore_cleanup_errors=True)
 
 
 def _in_background(work: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
@@ -93,10 +99,9 @@ def _in_background(work: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
 
 def _explained(failure: Exception) -> Exception:
     """One line where workers were lost time and again; what they raised, where that is a defect."""
-    import ray
-
     raised: list[Exception] = list(getattr(failure, "worker_failures", {}).values())
-    defects = [error for error in raised if not isinstance(error, (ray.exceptions.RayError, OSError))]
+    # Ray's own errors, which have no common class, are those of workers that died.
+    defects = [error for error in raised if not (isinstance(error, OSError) or type(error).__module__.startswith("ray."))]
     if defects:
         return defects[0]
     reason = " ".join(str((raised or [failure])[0]).split())

@@ -4,13 +4,14 @@ import contextlib
 import logging
 import math
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 _LOG = logging.getLogger(__name__)
-# Nothing is sent to Ray's makers, and only what stops Ray is printed: a lost worker is started again.
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+_TOKENS = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+_TOKEN = secrets.token_hex(32)  # one a process: Ray remembers the first that it reads
 _STORE = 100 * 2**20  # bytes of Ray's object store: rows are read from files, and what is sent through Ray is small
 
 
@@ -52,8 +53,7 @@ def connected(workers: int, threads: int, device: str) -> Iterator[Worker]:
     if workers < 1:
         raise ValueError(f"workers is {workers}; it must be at least 1")
     ray = import_ray()
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)  # the processes that Ray starts read it, too
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
     with contextlib.nullcontext() if ray.is_initialized() else _connection(ray, workers * threads):
         there = ray.cluster_resources()
         if there.get("CPU", 0) < workers * threads:
@@ -71,6 +71,7 @@ def _connection(ray: Any, cores: int) -> Iterator[None]:
         if os.environ.get("RAY_ADDRESS"):
             ray.init(**quiet)
         else:
+            stack.enter_context(_own_token())
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="localgcl-ray-", ignore_cleanup_errors=True))
             ray.init(
                 "local",
@@ -83,3 +84,17 @@ def _connection(ray: Any, cores: int) -> Iterator[None]:
             )
         stack.callback(ray.shutdown)  # only disconnects from a cluster that was there
         yield
+
+
+@contextlib.contextmanager
+def _own_token() -> Iterator[None]:
+    """Sets the secret by which a cluster's processes know each other, if none is set: Ray would write one to the home."""
+    before = {name: os.environ[name] for name in _TOKENS if name in os.environ}
+    if not before:
+        os.environ["RAY_AUTH_TOKEN"] = _TOKEN
+    try:
+        yield
+    finally:
+        for name in _TOKENS:  # Ray sets the mode
+            os.environ.pop(name, None)
+        os.environ |= before

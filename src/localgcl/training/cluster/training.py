@@ -7,7 +7,7 @@ from typing import Any
 
 from localgcl.datasets.source import Source
 from localgcl.methods import configure
-from localgcl.training.cluster.group import Say, run_ranks
+from localgcl.training.cluster.group import Say, run_ranks, storage_in
 from localgcl.training.cluster.session import connected
 from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder, default_folder
@@ -43,9 +43,10 @@ def train_on_cluster(
     options = {name: None if path is None else os.path.abspath(path) for name, path in files.items()} | settings
     options |= {"method": method, "resume": resume, "force_memory": force_memory}
     work = partial(_train, source.to_dict(), str(out), options)
-    with connected(workers, settings.get("threads") or 1, settings.get("device", "auto")) as worker:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        run_ranks(work, workers, worker, out.parent, say)
+    given = connected(workers, settings.get("threads") or 1, settings.get("device", "auto"))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with storage_in(out.parent) as storage, given as worker:
+        run_ranks(work, workers, worker, storage, say)
 
 
 def _train(source: dict[str, Any], out: str, options: dict[str, Any], ranks: Ranks, say: Say) -> None:
