@@ -68,7 +68,7 @@ def disk(nodes: int) -> dict[str, float]:
     return {
         "edges, in both directions": nodes * (8 + 2 * EDGES * 4),
         "features": nodes * FEATURES * 4,
-        "ids, about": nodes * ID_BYTES,
+        f"ids, at {ID_BYTES} bytes each": nodes * ID_BYTES,
         f"rows of {len(files) + scaled} channels": (len(files) + scaled) * nodes * FEATURES * 4,
         f"embeddings of {DIM} numbers, float16": nodes * DIM * 2,
     }
@@ -137,7 +137,7 @@ def page(rows: Sequence[Row]) -> str:
     told += [
         f"| together | {sum(small.values()) / 1e9:,.0f} GB | {sum(large.values()) / 1e9:,.0f} GB |",
         "",
-        "`convert` needs about as much again while it sorts.",
+        "`convert` needs more while it sorts, and checks the free space before.",
         "",
         "## What was not checked",
         "",

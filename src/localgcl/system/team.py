@@ -46,4 +46,14 @@ def share(count: int, team: Team) -> range:
         >>> share(10, ALONE)
         range(0, 10)
     """
-    return range(count * team.rank // team.size, count * (team.rank + 1) // team.size)
+    return part_of(count, team.rank, team.size)
+
+
+def part_of(count: int, part: int, size: int) -> range:
+    """One of `size` parts of `count` places.
+
+    Example:
+        >>> [part_of(10, part, 3) for part in range(3)]
+        [range(0, 3), range(3, 6), range(6, 10)]
+    """
+    return range(count * part // size, count * (part + 1) // size)

@@ -19,13 +19,15 @@ from localgcl.io.parts import Precision, write_parquet, write_rows
 from localgcl.losses.finite import non_finite_rows
 from localgcl.nn.memory import encoder_stacks
 from localgcl.system.files import remove_leftovers, replacing
-from localgcl.system.team import share
+from localgcl.system.team import Team, part_of
 from localgcl.system.text import shown
 from localgcl.training.mapped import compute_rows, prepared_for, reads_rows
 from localgcl.training.model import Model
 from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder
 
+Embed = Callable[[range], NDArray[Any]]
+"""Embeds a range of rows."""
 DONE = "_SUCCESS"
 """The file that is written last: a folder of parts without it is not whole. Readers of Parquet leave out names with _."""
 _PART = re.compile(r"part-\d{5,}-of-\d{5,}\.parquet")
@@ -68,22 +70,27 @@ def write_parts(
     ranks.require_same(source.folder)
     again = ranks.restarted()
     if ranks.rank == 0:
-        _make_room(folder, overwrite=overwrite, again=again)
+        make_room(folder, overwrite=overwrite, again=again)
     ranks.barrier()
     model, graph = Model.load(run, str(ranks.device(device))), source.read()
     if graph.num_nodes < ranks.size:
         raise ValueError(f"there are {ranks.size} ranks for {graph.num_nodes} nodes; start at most {graph.num_nodes}")
-    embed, own = embedder(model, graph, run.path, ranks), share(graph.num_nodes, ranks)
-    parts = (embed(range(own.start + part.start, own.start + part.stop)) for part in blocks(len(own)))
-    with new_file(folder / _name(ranks.rank, ranks.size), overwrite=True) as file:
-        write_parquet(file, parts, graph.node_ids[own.start : own.stop], precision)
+    write_part(folder, graph, embedder(model, graph, run.path, ranks), ranks.rank, ranks.size, precision)
     ranks.barrier()
     if ranks.rank == 0:
-        _finish(folder, graph.num_nodes, ranks.size, precision)
+        finish(folder, graph.num_nodes, ranks.size, precision)
     return graph.num_nodes
 
 
-def embedder(model: Model, graph: Graph, run: Path, ranks: Ranks) -> Callable[[range], NDArray[Any]]:
+def write_part(folder: Path, graph: Graph, embed: Embed, part: int, size: int, precision: Precision) -> None:
+    """Writes one of `size` parts: its share of the rows, in order. The file appears whole or not at all."""
+    own = part_of(graph.num_nodes, part, size)
+    rows = (embed(range(own.start + some.start, own.start + some.stop)) for some in blocks(len(own)))
+    with new_file(folder / _name(part, size), overwrite=True) as file:
+        write_parquet(file, rows, graph.node_ids[own.start : own.stop], precision)
+
+
+def embedder(model: Model, graph: Graph, run: Path, ranks: Team) -> Embed:
     """A function that embeds a range of rows. All ranks first compute the rows of channels that are not on disk yet."""
     graph = model.matched(graph)
     if model.config.encoder.encoder != "hops" or not reads_rows(graph, model.config):
@@ -115,7 +122,7 @@ def _name(rank: int, size: int) -> str:
     return f"part-{rank:05d}-of-{size:05d}.parquet"
 
 
-def _make_room(folder: Path, *, overwrite: bool, again: bool) -> None:
+def make_room(folder: Path, *, overwrite: bool, again: bool) -> None:
     """Makes the folder, or empties it of parts if that is asked for, or if ranks left some that were started `again`."""
     if folder.is_file():
         raise ValueError(f"{shown(folder)} is a file, and {DONE} and the parts need a folder; name another one")
@@ -132,7 +139,7 @@ def _make_room(folder: Path, *, overwrite: bool, again: bool) -> None:
         (folder / name).unlink()
 
 
-def _finish(folder: Path, rows: int, size: int, precision: Precision) -> None:
+def finish(folder: Path, rows: int, size: int, precision: Precision) -> None:
     """Counts the rows of all parts, and says that they are whole."""
     import pyarrow.parquet
 

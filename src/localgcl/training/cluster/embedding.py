@@ -12,25 +12,22 @@ import pickle
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
 from localgcl.datasets.source import Source
 from localgcl.graph import Graph
-from localgcl.graph.mapped import blocks
-from localgcl.io.export import new_file
-from localgcl.io.parts import Precision, write_parquet
-from localgcl.system.team import share
+from localgcl.io.parts import Precision
+from localgcl.system.team import ALONE, Team
 from localgcl.training.cluster.group import FAULTS, Say, run_ranks, storage_in
 from localgcl.training.cluster.session import Worker, connected
 from localgcl.training.model import Model
 from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder
-from localgcl.training.shards import _finish, _make_room, _name, embedder
+from localgcl.training.shards import embedder, finish, make_room, write_part
 
 Batch = dict[str, Any]
-T = TypeVar("T")
 
 
 def write_parts_on_cluster(
@@ -57,12 +54,12 @@ def write_parts_on_cluster(
         storage = "" if own else stack.enter_context(storage_in(folder.parent))
         worker = stack.enter_context(connected(workers, 1, device))
         if own:
-            job.open(Apart())  # the rows are there; it refuses runs that do not embed by rows
+            job.open(ALONE)  # the rows are there; it refuses runs that do not embed by rows
         else:
             run_ranks(partial(_compute_rows, job), workers, worker, storage, lambda _: None)
-        _make_room(folder, overwrite=overwrite, again=False)
+        make_room(folder, overwrite=overwrite, again=False)
         _map(job, worker)
-    _finish(folder, graph.num_nodes, workers, precision)
+    finish(folder, graph.num_nodes, workers, precision)
     return graph.num_nodes
 
 
@@ -77,23 +74,10 @@ class Job:
     precision: Precision
     device: str
 
-    def open(self, ranks: Ranks, device: str = "cpu") -> tuple[Graph, Callable[[range], NDArray[Any]]]:
+    def open(self, ranks: Team, device: str = "cpu") -> tuple[Graph, Callable[[range], NDArray[Any]]]:
         """The graph, and a function that embeds a range of its rows. What is not on disk yet, `ranks` compute."""
         run, graph = RunFolder.open(self.run), Source(**self.source).read()
         return graph, embedder(Model.load(run, device), graph, run.path, ranks)
-
-
-class Apart(Ranks):
-    """A rank that waits for no other: a worker of Ray Data."""
-
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
-        super().__init__(rank, size, steps=None, waits=None)
-
-    def barrier(self) -> None:
-        """Nobody to wait for."""
-
-    def told(self, value: T) -> T:
-        return value
 
 
 class Embed:
@@ -114,11 +98,8 @@ class Embed:
 
     def _write(self, part: int) -> None:
         job = self._job
-        self._opened = graph, embed = self._opened or job.open(Apart(), job.device)
-        own = share(graph.num_nodes, Apart(part, job.size))
-        rows = (embed(range(own.start + some.start, own.start + some.stop)) for some in blocks(len(own)))
-        with new_file(Path(job.folder) / _name(part, job.size), overwrite=True) as file:
-            write_parquet(file, rows, graph.node_ids[own.start : own.stop], job.precision)
+        self._opened = graph, embed = self._opened or job.open(ALONE, job.device)
+        write_part(Path(job.folder), graph, embed, part, job.size, job.precision)
 
 
 def _compute_rows(job: Job, ranks: Ranks, _: Say) -> None:
