@@ -35,7 +35,7 @@ Answers = dict[int, Any]
 
 
 def launch(size: int, work: Callable[..., Any], *arguments: Any, max_restarts: int = 0) -> Answers:
-    """What `work(*arguments)` returns on each of `size` ranks on this machine, as torchrun starts them."""
+    """What `work(*arguments)` returns on each of `size` ranks on this machine, as torchrun starts them, in order of rank."""
     # Imported once, and not by every rank; torch's optimisers import the last one.
     modules = [__name__, "localgcl.commands.train", "localgcl.commands.embed", "pyarrow.parquet", "torch._dynamo"]
     multiprocessing.set_forkserver_preload(modules)
@@ -52,7 +52,7 @@ def launch(size: int, work: Callable[..., Any], *arguments: Any, max_restarts: i
         monitor_interval=0.05,
     )
     answers: Answers = elastic_launch(config, work)(*arguments)
-    return answers
+    return dict(sorted(answers.items()))  # torch fills it in the order in which ranks end
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
