@@ -120,6 +120,9 @@ class EncoderOptions(Checked):
     fourier: int = option(
         0, "random Fourier features beside the columns of a narrow table, for hops; 0 for none", low=0, high=WIDEST, later=True
     )
+    projected: int = option(
+        0, "columns of a random projection of wide sparse features, for hops; 0 for none", low=0, high=WIDEST, later=True
+    )
     pca: int = option(
         0, "principal components that are kept of the channels of hops; 0 keeps all dimensions", low=0, high=WIDEST, later=True
     )

@@ -136,6 +136,7 @@ class LocalGCL(_GraphTransformer):
             alone.
         channels: What the channels of hops read, such as ("X", "SX", "B2X").
         fourier: Random Fourier features beside the columns of a narrow table, for hops.
+        projected: Columns of a random projection of wide sparse features, for hops.
         pca: Principal components that are kept of the channels of hops; 0 keeps all dimensions.
         layers: Number of layers.
         hidden: Width of the layers between; 0 means `dim`.
@@ -181,6 +182,7 @@ class LocalGCL(_GraphTransformer):
         encoder: str | None = None,
         channels: tuple[str, ...] | None = None,
         fourier: int | None = None,
+        projected: int | None = None,
         pca: int | None = None,
         layers: int | None = None,
         hidden: int | None = None,
@@ -215,6 +217,7 @@ class LocalGCL(_GraphTransformer):
         self.encoder = encoder
         self.channels = channels
         self.fourier = fourier
+        self.projected = projected
         self.pca = pca
         self.layers = layers
         self.hidden = hidden

@@ -219,7 +219,23 @@ def test_fourier_columns_of_sparse_features_are_refused() -> None:
         encoder(graph, fourier=30).inputs(graph)
 
 
-@pytest.mark.parametrize("name", ["fourier", "pca"])
+def test_channels_read_a_projection_of_sparse_features() -> None:
+    graph = sparse_graph()
+    hops = encoder(graph, projected=24, dim=200)
+    assert [part.shape[1] for part in hops.parts(hops.inputs(graph))] == [24] * 5  # a linear channel is no wider than it reads
+    assert hops.narrow is not None
+    narrow = graph.with_features(hops.narrow(graph.x))
+    plain = encoder(narrow, dim=200)
+    plain.load_state_dict({name: part for name, part in hops.state_dict().items() if "narrow" not in name})
+    torch.testing.assert_close(hops(hops.inputs(graph)), plain(plain.inputs(narrow)))
+
+
+def test_a_table_is_not_widened_and_narrowed_at_once() -> None:
+    with pytest.raises(ValueError, match="fourier is 8 and projected is 9"):
+        encoder(DENSE, fourier=8, projected=9)
+
+
+@pytest.mark.parametrize("name", ["fourier", "projected", "pca"])
 def test_options_of_hops_are_refused_for_other_encoders(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 8, but encoder is gcn; only hops has it"):
         build_encoder(12, options(encoder="gcn", **{name: 8}))

@@ -18,7 +18,12 @@ def stored(graph: Graph, folder: Path) -> Graph:
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "indptr.npy", simple.indptr.numpy())
     np.save(folder / "indices.npy", simple.indices.numpy().astype(np.int32))
-    np.save(folder / "x.npy", simple.x.numpy())
+    if simple.x.layout == torch.sparse_csr:
+        np.save(folder / "x-indptr.npy", simple.x.crow_indices().numpy())
+        np.save(folder / "x-indices.npy", simple.x.col_indices().numpy())
+        np.save(folder / "x-values.npy", simple.x.values().numpy())
+    else:
+        np.save(folder / "x.npy", simple.x.numpy())
     if simple.weights is not None:
         np.save(folder / "weights.npy", simple.weights.numpy())
     write_header(folder, Header("stored", simple.num_nodes, simple.num_edges, simple.num_features))
@@ -27,7 +32,8 @@ def stored(graph: Graph, folder: Path) -> Graph:
         with warnings.catch_warnings(action="ignore"):
             return torch.from_numpy(open_array(folder, name))
 
-    indptr, indices, x = (tensor(f"{name}.npy") for name in ("indptr", "indices", "x"))
+    indptr, indices = tensor("indptr.npy"), tensor("indices.npy")
+    x = simple.x if simple.x.layout == torch.sparse_csr else tensor("x.npy")
     weights = None if simple.weights is None else tensor("weights.npy")
     csr = CSR(indptr, indices, weights=weights, simple=True)
     return Graph(indptr, indices, x, simple.y, (), simple.node_ids, "stored", csr, None, weights, folder, trusted=True)

@@ -39,6 +39,25 @@ def test_a_folder_trains_and_embeds_as_memory_does(
     assert torch.equal(torch.cat(list(there.embed_blocks(graph))), there.embed(graph))
 
 
+def test_sparse_features_are_projected_from_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localgcl.nn.hop_files.blocks", lambda n: (range(a, min(a + 90, n)) for a in range(0, n, 90)))
+    words = torch.rand(400, 300, generator=torch.Generator().manual_seed(0))
+    words = torch.where(words < 0.05, words, 0.0)
+    words[7] = 0
+    graph = GRAPH.with_features(words.to_sparse_csr())
+    config = configure("local-gcl", HOPS | {"projected": 32, "scaling": "l2"})
+    folder = stored(graph, tmp_path / "graph")
+    assert reads_rows(folder, config)
+    assert not reads_rows(folder, config.replace(projected=0))
+    here, there = fit(graph, config), fit(folder, config, folder=tmp_path / "run")
+    torch.testing.assert_close(there.embed(folder), here.embed(graph), rtol=0, atol=1e-4)
+    assert not there.embed(folder)[7, :4].any()
+    # The draws are in the run: another process embeds alike.
+    torch.testing.assert_close(Model.load(tmp_path / "run").embed(folder), there.embed(folder))
+    with pytest.raises(ValueError, match="scaling is standard, which fills every entry of sparse features"):
+        fit(folder, config.replace(scaling="standard"))
+
+
 def test_a_row_of_zeros_stays_zero_beside_fourier_columns(tmp_path: Path) -> None:
     x = GRAPH.x.clone()
     x[7] = 0

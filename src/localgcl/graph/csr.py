@@ -265,7 +265,8 @@ def select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
     """Some rows of dense or sparse features, in the order given."""
     if x.layout != torch.sparse_csr:
         return x[nodes]
-    starts, counts = x.crow_indices()[nodes], x.crow_indices().diff()[nodes]
+    starts = x.crow_indices()[nodes]
+    counts = x.crow_indices()[nodes + 1] - starts
     indptr = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=x.device)
     torch.cumsum(counts, 0, out=indptr[1:])
     total = int(indptr[-1])

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from localgcl.config import Preparation, Scaling
 from localgcl.graph import Graph
+from localgcl.graph.csr import select_rows
 from localgcl.graph.prepare import ColumnStatistics, scale
 from localgcl.graph.stored import read_header
 
@@ -36,9 +37,11 @@ class MappedGraph(Graph):
     statistics: ColumnStatistics = dataclasses.field(default_factory=dict)
     cache: Path = Path()
 
-    def features(self, rows: range) -> Float[Tensor, "b f"]:
-        """Scaled features of some rows."""
-        return scale(self.x[rows.start : rows.stop], self.scaling, self.statistics)
+    def features(self, rows: range) -> Tensor:
+        """Scaled features of some rows; sparse ones stay sparse."""
+        sparse = self.x.layout == torch.sparse_csr
+        some = select_rows(self.x, torch.arange(rows.start, rows.stop)) if sparse else self.x[rows.start : rows.stop]
+        return scale(some, self.scaling, self.statistics)
 
     @property
     def fingerprint(self) -> str:
@@ -67,6 +70,8 @@ def mapped_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
     """`column_statistics`, a block of rows at a time: means first, then deviations from them."""
     if scaling != "standard":
         return {}
+    if graph.x.layout == torch.sparse_csr:
+        raise ValueError("scaling is standard, which fills every entry of sparse features; take raw, binary, l1 or l2")
     n = graph.num_nodes
     nothing = torch.zeros(graph.num_features, dtype=torch.float64)
     mean = sum((_doubles(graph, rows).sum(dim=0) for rows in blocks(n)), nothing) / n

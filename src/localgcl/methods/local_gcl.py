@@ -18,6 +18,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
+from localgcl.nn.hops import columns_read
 from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
 from localgcl.ops.blocks import block, draw_nodes, without_some
@@ -94,7 +95,7 @@ class LocalGCL(Method):
             degree = num_edges / num_nodes
             edges = round(training.batch * (min(degree, training.sampled) if training.sampled else degree))
             rows = min(num_nodes, training.batch + edges)
-            taken = 2 * FLOAT * rows * (num_features + config.encoder.fourier) * len(parts)
+            taken = 2 * FLOAT * rows * columns_read(num_features, config.encoder) * len(parts)
         encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder, rows)
         passing = max(encoder.moving, FLOAT * rows * max(sum(parts), 3 * max(parts)))
         inputs = encoder.inputs * (2 if taken else 1) + taken

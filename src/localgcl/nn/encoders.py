@@ -78,7 +78,7 @@ ENCODERS: dict[str, type[GCN] | type[MLP] | type[Hops]] = {"gcn": GCN, "mlp": ML
 
 def build_encoder(num_inputs: int, options: EncoderOptions) -> GCN | MLP | Hops:
     """The encoder that `options` describe."""
-    for name in ("fourier", "pca"):
+    for name in ("fourier", "projected", "pca"):
         value = getattr(options, name)
         if value and options.encoder != "hops":
             raise ValueError(f"{name} is {value}, but encoder is {options.encoder}; only hops has it, so set it to 0")

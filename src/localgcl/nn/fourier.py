@@ -24,6 +24,7 @@ class FourierColumns(nn.Module):
 
     def __init__(self, num_inputs: int, count: int) -> None:
         super().__init__()
+        self.columns = num_inputs + count
         self.register_buffer("frequencies", torch.randn(num_inputs, count) / math.sqrt(num_inputs))
         self.register_buffer("phases", 2 * math.pi * torch.rand(count))
 

@@ -19,8 +19,12 @@ from localgcl.graph.csr import as_features
 from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots
 from localgcl.io.parts import write_rows
 from localgcl.nn.fourier import FourierColumns
+from localgcl.nn.projection import SparseProjection
 from localgcl.ops.cpu.averaging import average_rows
 from localgcl.system.team import ALONE, Team
+
+Made = FourierColumns | SparseProjection | None
+"""What makes the columns that channels read of those of X; None where they read X itself."""
 
 
 class Rows(NamedTuple):
@@ -30,16 +34,16 @@ class Rows(NamedTuple):
     present: Bool[Tensor, " n"]
 
 
-def channel_rows(graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None, team: Team = ALONE) -> Rows:
+def channel_rows(graph: MappedGraph, matrix: str, power: int, made: Made, team: Team = ALONE) -> Rows:
     """The rows of $M^k X$. They are computed on first use, from those of $M^{k-1} X$, by all processes of `team`."""
-    key = _key(graph, widen)
+    key = _key(graph, made)
     path = graph.cache / f"{key}-{matrix}{power}X.npy" if power else graph.cache / f"{key}-X.npy"
-    if power == 0 and graph.scaling == "raw" and widen is None:
+    if power == 0 and graph.scaling == "raw" and made is None:
         assert graph.folder is not None
         return _open(graph.folder / "x.npy", graph.cache / f"{key}-X.present.npy", graph, team)
     if not _is_there(path, team):
-        compute = _features(graph, widen) if power == 0 else _averages(graph, matrix, power, widen, team)
-        columns = graph.num_features + (0 if widen is None else widen.phases.numel())
+        compute = _features(graph, made) if power == 0 else _averages(graph, matrix, power, made, team)
+        columns = graph.num_features if made is None else made.columns
         write_rows(path, (graph.num_nodes, columns), "float32", list(blocks(graph.num_nodes)), compute, team)
     return _open(path, path.with_suffix(".present.npy"), graph, team)
 
@@ -55,18 +59,16 @@ def _is_there(path: Path, team: Team) -> bool:
     return team.told(there)
 
 
-def _features(graph: MappedGraph, widen: FourierColumns | None) -> Callable[[range], NDArray[Any]]:
+def _features(graph: MappedGraph, made: Made) -> Callable[[range], NDArray[Any]]:
     def compute(rows: range) -> NDArray[Any]:
         x = graph.features(rows)
-        return (x if widen is None else widen(x.to(widen.phases.device))).detach().cpu().numpy()
+        return (x if made is None else made(x.to(next(made.buffers()).device))).detach().cpu().numpy()
 
     return compute
 
 
-def _averages(
-    graph: MappedGraph, matrix: str, power: int, widen: FourierColumns | None, team: Team
-) -> Callable[[range], NDArray[Any]]:
-    before = channel_rows(graph, matrix if power > 1 else "", power - 1, widen, team).values.numpy()
+def _averages(graph: MappedGraph, matrix: str, power: int, made: Made, team: Team) -> Callable[[range], NDArray[Any]]:
+    before = channel_rows(graph, matrix if power > 1 else "", power - 1, made, team).values.numpy()
     self_loops = float(matrix == "S")
     weights = None if graph.weights is None else graph.weights.numpy()
     parts = graph.indptr.numpy(), graph.indices.numpy(), weights, inverse_roots(graph, self_loops)
@@ -86,9 +88,9 @@ def _open(path: Path, marks: Path, graph: MappedGraph, team: Team) -> Rows:
     return Rows(values, torch.from_numpy(np.load(marks, allow_pickle=False)))
 
 
-def _key(graph: MappedGraph, widen: FourierColumns | None) -> str:
+def _key(graph: MappedGraph, made: Made) -> str:
     digest = hashlib.sha256(graph.fingerprint.encode())
-    if widen is not None:
-        for part in (widen.frequencies, widen.phases):
+    if made is not None:
+        for part in made.buffers():
             digest.update(part.cpu().numpy().tobytes())
     return digest.hexdigest()[:16]

@@ -22,7 +22,7 @@ from localgcl.graph.csr import csr_tensor
 from localgcl.graph.mapped import MappedGraph
 from localgcl.nn.fourier import FourierColumns
 from localgcl.nn.gcn import GCN
-from localgcl.nn.hop_files import channel_rows
+from localgcl.nn.hop_files import Made, channel_rows
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -36,6 +36,7 @@ from localgcl.nn.layers import (
     stays_sparse,
     wide_spmm,
 )
+from localgcl.nn.projection import SparseProjection
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import propagation
 
@@ -61,6 +62,11 @@ def parse_channel(name: str) -> Channel:
         )
     matrix, power = found.groups()
     return Channel(matrix or "", int(power or 1) if matrix else 0)
+
+
+def columns_read(num_features: int, options: EncoderOptions) -> int:
+    """How many columns an encoder reads: those of X, projected to fewer or beside random Fourier features."""
+    return options.projected or num_features + options.fourier
 
 
 def channel_widths(num_inputs: int, options: EncoderOptions) -> list[int]:
@@ -132,8 +138,14 @@ class Hops(Encoder):
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__()
         self.names, self.self_loops = options.channels, options.self_loops
+        if options.fourier and options.projected:
+            raise ValueError(
+                f"fourier is {options.fourier} and projected is {options.projected}; one widens narrow tables, the other "
+                "narrows wide sparse features: set one of them to 0"
+            )
         self.widen = FourierColumns(num_inputs, options.fourier) if options.fourier else None
-        num_inputs += options.fourier
+        self.narrow = SparseProjection(num_inputs, options.projected) if options.projected else None
+        num_inputs = columns_read(num_inputs, options)
         widths = channel_widths(num_inputs, options)
         self.channels = nn.ModuleList(
             _channel(name, num_inputs, dataclasses.replace(options, dim=width))
@@ -144,13 +156,18 @@ class Hops(Encoder):
             self.register_buffer("mean", torch.zeros(sum(widths)))
             self.register_buffer("components", torch.zeros(sum(widths), self.pca))
 
+    @property
+    def made(self) -> Made:
+        """What makes the columns that channels read, where they do not read X itself."""
+        return self.widen or self.narrow
+
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
         """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper.
 
         Those of a mapped graph are stored in files.
         """
         if isinstance(graph, MappedGraph):
-            mapped = tuple(Hop(*channel_rows(graph, *parse_channel(name), self.widen)) for name in self.names)
+            mapped = tuple(Hop(*channel_rows(graph, *parse_channel(name), self.made)) for name in self.names)
             return Inputs(mapped[0].first, hops=mapped)
         loops = {"S": 1.0, "B": 0.0, "G": self.self_loops}
         matrices = {
@@ -171,14 +188,14 @@ class Hops(Encoder):
 
     @torch.no_grad()
     def _features(self, graph: Graph) -> Tensor:
-        if self.widen is None:
+        if self.made is None:
             return graph.x
-        if graph.x.layout == torch.sparse_csr:
+        if self.widen is not None and graph.x.layout == torch.sparse_csr:
             raise ValueError(
                 f"fourier is {self.widen.phases.numel()}, but the features are sparse; it is for dense tables, set it to 0"
             )
-        widened: Tensor = self.widen(graph.x)
-        return widened
+        made: Tensor = self.made(graph.x)
+        return made
 
     def take(
         self,

@@ -7,7 +7,7 @@ whole runs with these numbers.
 from typing import NamedTuple
 
 from localgcl.config import Activation, EncoderOptions
-from localgcl.nn.hops import STORED_BYTES, channel_layers, channel_widths, parse_channel
+from localgcl.nn.hops import STORED_BYTES, channel_layers, channel_widths, columns_read, parse_channel
 
 FLOAT, INDEX = 4, 8
 
@@ -45,7 +45,7 @@ def encoder_memory(
     """
     rows = num_nodes if rows is None else rows
     stacks = encoder_stacks(num_features, options)
-    num_features += options.fourier
+    num_features = columns_read(num_features, options)
     widest = max(width for stack in stacks for width in stack[1:])
     kept = sum(_kept(stack, options) for stack in stacks)
     # Channels that are not stored compute all rows and then take some.
@@ -61,7 +61,7 @@ def encoder_memory(
 
 def encoder_stacks(num_features: int, options: EncoderOptions) -> list[list[int]]:
     """Widths of the layers, the input's first: one list, or one for each channel of hops."""
-    num_features += options.fourier
+    num_features = columns_read(num_features, options)
     if options.encoder != "hops":
         return [[num_features, *[options.hidden or options.dim] * (options.layers - 1), options.dim]]
     widths = zip(options.channels, channel_widths(num_features, options), strict=True)
@@ -87,7 +87,7 @@ def _inputs(num_nodes: int, num_edges: int, num_features: int, options: EncoderO
     if options.encoder == "hops":
         averaged = [name for name in map(parse_channel, options.channels) if name.power]
         stored = sum(name.matrix != "G" for name in averaged) * features if _are_stored(num_nodes, num_features) else 0
-        stored += features if options.fourier else 0  # X is widened by a copy
+        stored += features if options.fourier or options.projected else 0  # X is widened, or projected, by a copy
         return len({name.matrix for name in averaged}) * matrix + stored
     return 0
 

@@ -12,7 +12,7 @@ from localgcl.graph.prepare import ColumnStatistics, column_statistics, prepare
 from localgcl.methods import find_method
 from localgcl.nn.encoders import Encoder
 from localgcl.nn.hop_files import channel_rows
-from localgcl.nn.hops import Hops, parse_channel
+from localgcl.nn.hops import Hops, columns_read, parse_channel
 from localgcl.nn.memory import FLOAT, INDEX, encoder_stacks
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.team import Team
@@ -21,7 +21,7 @@ from localgcl.training.memory import CUDA_HOST, INTERPRETER
 
 def reads_rows(graph: Graph, config: Config) -> bool:
     """Whether this run leaves the graph on disk: one of a folder, whose batches need rows and not the whole graph."""
-    stored = graph.folder is not None and graph.x.layout == torch.strided
+    stored = graph.folder is not None and (graph.x.layout == torch.strided or config.encoder.projected > 0)
     return stored and find_method(config.method).streams() and 0 < config.training.batch < graph.num_nodes
 
 
@@ -48,7 +48,7 @@ def compute_rows(graph: Graph, encoder: Encoder, team: Team) -> None:
     assert isinstance(graph, MappedGraph)
     assert isinstance(encoder, Hops)
     for name in encoder.names:
-        channel_rows(graph, *parse_channel(name), encoder.widen, team)
+        channel_rows(graph, *parse_channel(name), encoder.made, team)
 
 
 def statistics_for(graph: Graph, config: Config) -> ColumnStatistics:
@@ -66,7 +66,7 @@ def mapped_memory(graph: Graph, config: Config, device: torch.device) -> int:
 
     What is mapped does not count: the system drops it when memory is short.
     """
-    encoder, columns = config.encoder, graph.num_features + config.encoder.fourier
+    encoder, columns = config.encoder, columns_read(graph.num_features, config.encoder)
     # Degrees, sums of weights and inverse roots with temporaries, a mark for each channel; and the names of the nodes.
     nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels)) + graph.node_ids.nbytes
     widest = sum(max(stack[1:]) for stack in encoder_stacks(graph.num_features, encoder))
@@ -82,12 +82,13 @@ def mapped_memory(graph: Graph, config: Config, device: torch.device) -> int:
 
 def check_disk(graph: Graph, config: Config, cache: Path) -> None:
     """Raises OutOfMemory if the files of the channels, or of the layers of a GCN, would not fit on the disk."""
-    encoder, scaled = config.encoder, config.preparation.scaling != "raw" or config.encoder.fourier > 0
+    encoder = config.encoder
+    scaled = config.preparation.scaling != "raw" or encoder.fourier > 0 or encoder.projected > 0
     if encoder.encoder == "hops":
         channels = map(parse_channel, encoder.channels)
         # A channel of k steps is computed from that of k - 1.
         files = {(name.matrix, power) for name in channels for power in range(1, name.power + 1)}
-        what, columns = "channels", (len(files) + scaled) * (graph.num_features + encoder.fourier)
+        what, columns = "channels", (len(files) + scaled) * columns_read(graph.num_features, encoder)
     else:
         # One layer's outputs are read while the next one's are written (see `nn.layerwise`).
         what, columns = "layers", scaled * graph.num_features + 2 * max(encoder_stacks(graph.num_features, encoder)[0][1:])

@@ -92,7 +92,7 @@ def tune(
         raise ValueError(f"{wrong[0]} cannot be fixed here: use seeds= and device= (--seeds and --device)")
     allowed = _space(space, method)
     if "encoder" in allowed.values and "batch" not in (fixed or {}):
-        for name in ("batch", "sampled", "fourier"):  # of hops alone: a GCN trains on whole graphs, and reads X as it is
+        for name in ("batch", "sampled", "fourier", "projected"):  # chosen for hops; a GCN reads X as it is
             base.pop(name, None)
     plan = Plan.make(allowed, base, method, fixed or {})
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from localgcl.io.columns import features_of
 from localgcl.io.damage import decoding
 from localgcl.io.files import read_features
-from localgcl.io.folder.arrays import blocks, index_type, writing
+from localgcl.io.folder.arrays import blocks, writing
 from localgcl.io.folder.dense import FeatureBlocks
 from localgcl.io.folder.encoded import EncodedBlocks
 from localgcl.io.folder.engine import parquet
@@ -119,7 +119,7 @@ def _write_sparse(job: Job, x: Any) -> list[str]:
     x.sum_duplicates()
     arrays = {
         "x-indptr.npy": x.indptr.astype(np.int64),
-        "x-indices.npy": x.indices.astype(index_type(x.shape[1])),
+        "x-indices.npy": x.indices.astype(np.int64),  # as torch wants them beside pointers, so that they stay on disk
         "x-values.npy": x.data.astype(np.float32),
     }
     for name, values in arrays.items():

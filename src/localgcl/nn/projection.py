@@ -1,0 +1,51 @@
+r"""A sparse random projection of wide sparse features, so that averages of them can be stored as rows.
+
+Averages over neighbours fill up: the rows of $B^2 X$ of 8,000 words may have thousands of entries each, too many to keep on
+disk for every node. A few hundred random sums of the columns keep lengths and angles of rows, up to noise.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from localgcl.graph.csr import features_to_scipy
+
+_SPREAD = 8
+
+
+class SparseProjection(nn.Module):
+    r"""$X P$: each column of X is added to eight of the p columns, one in each eighth, with random signs and weight $8^{-1/2}$.
+
+    This is the sparse Johnson-Lindenstrauss transform of Kane and Nelson: $\mathbb{E}\,|P^\top x|^2 = |x|^2$. Inner products
+    deviate by about $p^{-1/2}$ of the lengths. The draws are kept with the weights, so new nodes get the same columns.
+    """
+
+    places: Tensor
+    signs: Tensor
+
+    def __init__(self, num_inputs: int, count: int) -> None:
+        super().__init__()
+        spread = min(_SPREAD, count)
+        bounds = torch.arange(spread + 1) * count // spread
+        drawn = bounds[:-1] + (torch.rand(num_inputs, spread, dtype=torch.float64) * bounds.diff()).long()
+        self.columns = count
+        self.register_buffer("places", drawn.int())
+        self.register_buffer("signs", (2 * torch.randint(2, (num_inputs, spread)) - 1).to(torch.int8))
+
+    @torch.no_grad()
+    def forward(self, x: Float[Tensor, "n f"] | Tensor) -> Float[Tensor, "n p"]:
+        """Dense rows, where x is. O(eight times the entries of x)."""
+        rows: Any = features_to_scipy(x) if x.layout == torch.sparse_csr else x.cpu().numpy()
+        projected: Any = rows @ self._matrix()
+        return torch.from_numpy(projected.toarray() if x.layout == torch.sparse_csr else projected).to(x.device)
+
+    def _matrix(self) -> sp.csr_array:
+        num_inputs, spread = self.places.shape
+        values = self.signs.cpu().numpy().ravel() * np.float32(1 / math.sqrt(spread))
+        starts = np.arange(num_inputs + 1) * spread
+        return sp.csr_array((values, self.places.cpu().numpy().ravel(), starts), shape=(num_inputs, self.columns))
