@@ -35,6 +35,7 @@ pages: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/links.py docs/_build/html
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

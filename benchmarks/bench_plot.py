@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import BENCH
 from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
-from localgcl.experiments.reproduce.canvas import canvas, size_label
+from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,9 +118,11 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
         # A provider has the same colour in all panels; its second and later series are dashed.
         provider = line.label.split(",")[0]
         seen[provider] = seen.get(provider, -1) + 1
-        colour = f"C{PROVIDERS.index(provider) if provider in PROVIDERS else 9}"
-        style = "--" if seen[provider] else "-"
-        axes.plot(line.x, line.y, marker="o", markersize=3.5, linewidth=1.2, label=label, color=colour, linestyle=style)
+        place = PROVIDERS.index(provider) if provider in PROVIDERS else len(COLOURS) - 1
+        colour, style = COLOURS[place], "--" if seen[provider] else "-"
+        axes.plot(
+            line.x, line.y, marker=MARKERS[place], markersize=3.5, linewidth=1.2, label=label, color=colour, linestyle=style
+        )
         axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel=QUANTITIES[quantity])
     # Label measured sizes, as many as fit: matplotlib's own labels overlap on axes of less than a decade.

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from benchmarks.claim_figures import draw
 from benchmarks.evidence import EVIDENCE, Evidence
 from localgcl.config import read_toml
 from localgcl.experiments.reproduce.table import pipes
@@ -18,13 +19,13 @@ results when it writes this page; the verdicts are written by hand. Tables and f
 runs of a method early stopping kept the initial weights: it was not trained there."""
 
 
-def page(evidence: Evidence) -> str:
-    """The page in Markdown: a list of the claims, then a section for each."""
+def page(evidence: Evidence, pictures: Path) -> str:
+    """The page in Markdown: a list of the claims, then a section for each. Figures are written into the folder `pictures`."""
     claims = read_toml(CLAIMS)
     rows = [[f"[{claim['title']}](#{_anchor(claim['title'])})", claim["holds"]] for claim in claims.values()]
     sections = [
         f"## {claim['title']}\n\n**The paper:** {claim['said'].strip()}\n\n**Measured:** {EVIDENCE[name](evidence)}\n\n"
-        f"**Verdict:** {claim['verdict'].strip()}"
+        f"{_figure(name, claim['title'], evidence, pictures)}**Verdict:** {claim['verdict'].strip()}"
         for name, claim in claims.items()
     ]
     return "\n\n".join([_HEAD, pipes(["claim", "holds"], rows), *sections]) + "\n"
@@ -37,6 +38,12 @@ def summary() -> str:
     return "\n".join(
         ["The paper's claims, each with its evidence on its own page ([does it hold?](does-it-hold.md)):", "", *lines]
     )
+
+
+def _figure(name: str, title: str, evidence: Evidence, pictures: Path) -> str:
+    """The figure of a claim and an empty line; nothing where nothing was measured."""
+    drawn = draw(name, evidence, pictures)
+    return "" if drawn is None else f"![{title}](_static/claims/{drawn.name})\n\n"
 
 
 def _anchor(title: str) -> str:

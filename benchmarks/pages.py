@@ -23,7 +23,7 @@ def write_pages(store: Store, docs: Path, readme: Path) -> list[Path]:
     return [
         write_between(readme, START, END, short_table(results)),
         write(docs / "results.md", results_page.page(store, docs / "_static" / "results")),
-        write(docs / "does-it-hold.md", claims.page(evidence)),
+        write(docs / "does-it-hold.md", claims.page(evidence, docs / "_static" / "claims")),
         write(docs / "published.md", published_page.page(results)),
     ]
 

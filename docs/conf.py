@@ -1,7 +1,13 @@
 """Sphinx settings. Docstrings are Google style with $...$ mathematics; the hook below makes them reStructuredText."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # for mathml
+
+from mathml import FONTS
 
 from localgcl import __version__
 
@@ -10,15 +16,16 @@ author = "The localgcl authors"
 copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build", "methods"]  # methods/*.md are parts of which-method.md
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"localgcl {__version__}"
-html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_static_path = ["_static", str(FONTS)]
+html_css_files = ["style.css"]
 
 default_role = "code"  # `name` in a docstring is code
 autodoc_typehints_format = "short"

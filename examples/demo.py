@@ -3,7 +3,8 @@
     make demo
 
 Trains Local-GCL on the nearest-neighbour graph of scikit-learn's digits, then fits a linear classifier with three labels a
-class on the embeddings, on those of the untrained encoder, and on the raw pixels: 20 splits each, the same for all three.
+class on the embeddings, on those of the untrained encoder, and on the raw pixels: 20 splits each, the same for all three. At the end
+it writes a page to look at.
 """
 
 from pathlib import Path
@@ -31,7 +32,10 @@ def main() -> None:
     for name, z in rows.items():
         scores = lg.evaluate(z, graph, splits)
         print(f"  {name:13} {scores.mean:5.1f} ± {scores.std:.1f}")
-    print(f"Next: localgcl embed {folder} -o digits.parquet")
+    print("Writing a report...")
+    page = lg.report(folder)
+    print(f"Embeddings as a table: localgcl embed {folder} -o digits.parquet")
+    print(f"Open in a browser: {page.resolve()}")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,17 @@ def test_loss_and_gradient_equal_those_of_the_cpu(negatives: Any, positives: Any
     assert float((da - db).norm() / da.norm()) < 1e-4
 
 
+def test_a_loop_of_ones_own() -> None:
+    """An edge_index on the card gives the loss of the graph; rows that are NaN raise there, too."""
+    graph = sbm(200, seed=0).to("cuda")
+    z = torch.randn(200, 16, device="cuda")
+    edges = torch.stack([graph.rows, graph.indices])
+    assert torch.equal(local_contrastive(z, edges, negatives="exact"), local_contrastive(z, graph, negatives="exact"))
+    z[7] = torch.nan
+    with pytest.raises(ValueError, match=r"1 of 200 rows of z \(7\) are NaN"):
+        local_contrastive(z, edges)
+
+
 @pytest.mark.parametrize("encoder", ["gcn", "mlp"])
 def test_training_evaluating_and_resuming(encoder: str, tmp_path: Path) -> None:
     graph = sbm(400, seed=2)

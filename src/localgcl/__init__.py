@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from localgcl.datasets import sbm as sbm
     from localgcl.estimator import Embedder as Embedder
     from localgcl.estimator import LocalGCL as LocalGCL
+    from localgcl.estimator import NodeEmbeddings as NodeEmbeddings
     from localgcl.estimator import train as train
     from localgcl.evaluation import evaluate as evaluate
+    from localgcl.evaluation.nearest_rows import nearest as nearest
     from localgcl.experiments.compare.comparing import compare as compare
     from localgcl.graph import Graph as Graph
     from localgcl.graph import Split as Split
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from localgcl.io.convert import to_pyg as to_pyg
     from localgcl.io.export import write_embeddings as write_embeddings
     from localgcl.nn import features as features
+    from localgcl.report.writing import write_report as write_report
     from localgcl.system.memory import OutOfMemory as OutOfMemory
+    from localgcl.training import StopTraining as StopTraining
 
 set_thread_defaults()  # before torch is loaded, because its threads read their settings then
 
@@ -47,11 +51,15 @@ _HOME = {
     # its embeddings
     "LocalGCL": "localgcl.estimator",
     "Embedder": "localgcl.estimator",
+    "NodeEmbeddings": "localgcl.estimator",
     "train": "localgcl.estimator",
+    "StopTraining": "localgcl.training",
     "write_embeddings": "localgcl.io.export",
     # how good they are
     "evaluate": "localgcl.evaluation",
+    "nearest": "localgcl.evaluation.nearest_rows",
     "compare": "localgcl.experiments.compare.comparing",
+    "write_report": "localgcl.report.writing",
     # the parts, for your own training loop
     "losses": "localgcl.losses",
     "features": "localgcl.nn.features",

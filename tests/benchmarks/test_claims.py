@@ -103,9 +103,11 @@ def test_evidence_of_nothing_is_no_number() -> None:
     assert EVIDENCE["homophily"](nothing) == "Not run yet."
 
 
-def test_the_page_lists_the_claims_and_then_tells_of_each(evidence: Evidence) -> None:
-    page = claims.page(evidence)
+def test_the_page_lists_the_claims_and_then_tells_of_each(evidence: Evidence, tmp_path: Path) -> None:
+    page = claims.page(evidence, tmp_path / "claims")
     assert "| [D matters little](#d-matters-little) | yes |" in page
+    assert "![Without augmentation, no worse](_static/claims/augmentation-free.svg)\n\n**Verdict:**" in page
+    assert "_static/claims/memory.svg" not in page  # not measured
     assert page.count("**Verdict:**") == page.count("**Measured:**") == len(EVIDENCE)
     summary = claims.summary()
     assert "- Does not hold: Best on six of seven graphs; " in summary

@@ -48,7 +48,7 @@ def test_from_files_to_a_table(files: Path, capsys: pytest.CaptureFixture[str]) 
     with (folder / "compare.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
-    assert {row["evaluator"] for row in rows} == {"knn on test nodes, 1 random split of 30/10/60 for each seed"}
+    assert {row["evaluator"] for row in rows} == {"knn on test nodes, 1 stratified split of 30/10/60 for each seed"}
     assert all('"temperature": 0.7' in row["settings"] for row in rows if row["method"] == "local-gcl")
     assert run(f"{SOURCE} {QUICK}") == 0
     again = capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_the_column_of_weights_is_read(files: Path) -> None:
         (f"{SOURCE} --set steps", "--set has 'steps'; give NAME=VALUE"),
         (f"{SOURCE} --set steps=many", "steps is 'many'; it must be of type int"),
         ("--edges edges.csv --features features.csv", "has no labels"),
-        (f"{SOURCE} --train-share 0.005", "60 labelled nodes are too few for shares 0.005 and 0.1"),
+        (f"{SOURCE} --train-share 0.95", "train-share is 0.95; it must be"),
     ],
 )
 def test_slips_are_one_line_and_leave_nothing(

@@ -1,6 +1,7 @@
 """localgcl reproduce, from the command line to the files."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +122,45 @@ def test_graphs_methods_and_seeds_narrow_it_down(tmp_path: Path) -> None:
 def test_showing_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("small-table", "--show", "--out", tmp_path, device="cuda") == 0
     printed = capsys.readouterr().out
-    assert "not run [84.5 ± 0.4]" in printed
-    assert "Source: nothing has been run yet." in printed
-    assert "not complete: local-gcl: not run on cora, photo\n" in printed
-    assert not (tmp_path / "results.csv").exists()
-    assert (tmp_path / "small-table.md").exists()
+    assert printed == f"small-table: nothing of it has been run yet in {tmp_path}\n"
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_is_shown_and_written_is_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["small-table", "--out", str(tmp_path), "--graphs", "photo", "--methods", "wider", "gca", "--seeds", "1"]
+    assert reproduce(*asked) == 0
+    printed = capsys.readouterr().out
+    page = (tmp_path / "small-table.md").read_text(encoding="utf-8")
+    assert "\n| method | seeds | photo |\n" in page
+    assert [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")] == ["method", "wider"]
+    assert "not run" not in printed + page
+    assert "cora" not in printed + page
+    assert [line for line in printed.splitlines() if "complete" in line] == ["not complete: gca: no recipe on photo"]
+
+
+def test_many_rows_without_results_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = tuple(Line(f"wide-{width}", "local-gcl", {"dim": width}, seeds=1) for width in range(8, 20))
+    monkeypatch.setattr(command, "EXPERIMENTS", {"many": dataclasses.replace(TABLE, lines=lines, graphs=("cora",))})
+    assert reproduce("many", "--out", tmp_path, "--methods", "wide-8", "--quiet") == 0
+    capsys.readouterr()
+    assert reproduce("many", "--show", "--out", tmp_path) == 0
+    missing = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not complete: ")]
+    assert missing[0] == "not complete: wide-9: not run on cora"
+    assert missing[8:] == ["not complete: 3 more rows"]
+
+
+def test_json_has_the_tables_and_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["small-table", "--graphs", "cora", "--methods", "wider", "--seeds", "1", "--out", str(tmp_path), "--json", "-q"]
+    assert reproduce(*asked) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tables"][0]["columns"] == ["method", "seeds", "cora"]
+    assert str(tmp_path / "small-table.md") in told["files"]
+    assert all(Path(file).is_file() for file in told["files"])
+    assert told["missing"] == []
+    assert reproduce("--json", "-q") == 0
+    assert json.loads(capsys.readouterr().out)["experiments"]["small-table"] == "Small table"
 
 
 @pytest.mark.usefixtures("never")
@@ -176,7 +211,7 @@ def test_failures_are_told_at_the_end_and_change_the_exit_code(
     assert reproduce("small-table", "--graphs", "cora", "--out", tmp_path) == 1
     told = capsys.readouterr()
     assert told.err == "localgcl: error: 2 cells failed: local-gcl cora seed 1: the loss became nan\n"
-    assert "not complete: local-gcl: 1 of 2 seeds on cora; not run on photo" in told.out
+    assert "not complete: local-gcl: 1 of 2 seeds on cora\n" in told.out
     assert len(Store(tmp_path).rows()) == 2
 
 

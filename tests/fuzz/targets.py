@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from localgcl.io.files import read_graph, read_labelled_embeddings
+from localgcl.io.files import read_graph
+from localgcl.io.targets import read_labelled_embeddings
 from tests.datasets import small
 from tests.datasets.small import ADJACENCY, EDGES, Files, X
 from tests.fuzz import commands, runs

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from localgcl import LocalGCLWarning
 from localgcl.io.export import write_embeddings
-from localgcl.io.files import read_graph, read_labelled_embeddings
+from localgcl.io.files import read_graph
+from localgcl.io.labels import Labels
+from localgcl.io.targets import read_labelled_embeddings
 from tests.io.helpers import edge_set, parquet, put, saved
 
 EDGES = "source,target\na,b\nb,c\n"
@@ -282,15 +284,19 @@ def test_embeddings_come_back_as_written(tmp_path: Path, extension: str, ids: li
     pd.DataFrame({"id": named, "label": [3, 1, 0, 2]}).iloc[::-1].to_csv(tmp_path / "y.csv", index=False)
     read_z, y = read_labelled_embeddings(tmp_path / f"z.{extension}", tmp_path / "y.csv")
     np.testing.assert_array_equal(read_z, z)
+    assert isinstance(y, Labels)
     assert y.numbers.tolist() == [3, 1, 0, 2]
 
 
 def test_embeddings_without_a_label_are_unknown(tmp_path: Path) -> None:
     z = put(tmp_path / "z.csv", "id,e0\nb,1\na,2\nc,3\n")
     _, y = read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nc,-1\n"))
+    assert isinstance(y, Labels)
     assert y.numbers.tolist() == [-1, 1, -1]
     np.save(tmp_path / "y.npy", np.array([3, 0, 1]))
-    assert read_labelled_embeddings(z, tmp_path / "y.npy")[1].numbers.tolist() == [3, 0, 1]
+    _, y = read_labelled_embeddings(z, tmp_path / "y.npy")
+    assert isinstance(y, Labels)
+    assert y.numbers.tolist() == [3, 0, 1]
     with pytest.raises(ValueError, match=r"y\.csv: labelled node 'q' \(and 1 more\) has no row in .*z\.csv"):
         read_labelled_embeddings(z, put(tmp_path / "y.csv", "id,label\na,1\nq,1\nr,0\n"))
     np.save(tmp_path / "y.npy", np.array([3, 0]))

@@ -68,7 +68,7 @@ def test_parquet_and_npz(tmp_path: Path) -> None:
 def test_frames(tmp_path: Path) -> None:
     edges, x, y = (pd.read_csv(path) for path in files(tmp_path).values())
     check(as_graph(edges, x, y, **NAMES), [("a", "b"), ("b", "c")])
-    with pytest.raises(ValueError, match="name columns of tables, and the edges are in none"):
+    with pytest.raises(ValueError, match="are for columns of tables, and the edges are in none"):
         as_graph(([[0], [1]], np.eye(2)), source="payer")
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -11,8 +12,9 @@ from torch import Tensor
 
 from localgcl import losses
 from localgcl.datasets import sbm
-from localgcl.losses.finite import non_finite_rows
+from localgcl.losses.finite import can_read, non_finite_rows
 from tests.losses.problems import seeded
+from tests.unchecked import unchecked
 
 N, D = 24, 8
 GRAPH = sbm(N, classes=2, features=4, mean_degree=4, seed=0)
@@ -75,9 +77,9 @@ def test_losses_that_users_call_name_the_rows(value: float) -> None:
     z = drawn()
     z[3, 1], z[7] = value, value
     for negatives in ("exact", "sorf"):
-        with pytest.raises(ValueError, match=r"2 of 24 rows of z are NaN, infinite or too large to square"):
+        with pytest.raises(ValueError, match=r"2 of 24 rows of z \(3, 7\) are NaN, infinite or too large to square"):
             losses.local_contrastive(z, GRAPH, negatives=negatives, temperature=1.0)
-    with pytest.raises(ValueError, match=r"2 of 24 rows of v are NaN"):
+    with pytest.raises(ValueError, match=r"2 of 24 rows of v \(3, 7\) are NaN"):
         losses.two_view_infonce(drawn(), z, temperature=0.5)
 
 
@@ -95,3 +97,20 @@ def test_rows_are_counted() -> None:
     z = torch.ones(4, 2)
     z[0, 0], z[0, 1], z[2, 0] = math.inf, -math.inf, math.nan
     assert non_finite_rows(z) == 2
+
+
+def test_of_many_rows_the_first_are_named() -> None:
+    z = drawn()
+    z[:, 0] = math.nan
+    with pytest.raises(ValueError, match=r"24 of 24 rows of z \(0, 1, 2, 3, 4, \.\.\.\) are NaN"):
+        losses.local_contrastive(z, GRAPH)
+
+
+def test_a_loss_is_read_but_while_a_cuda_graph_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, too: a loop of one's own has nobody else to notice NaN."""
+    here, there = torch.zeros(()), Mock(device=torch.device("cuda"))
+    for recording in (False, True):
+        monkeypatch.setattr("torch.cuda.is_current_stream_capturing", Mock(return_value=recording))
+        with unchecked():
+            assert can_read(there) is not recording
+        assert can_read(here)

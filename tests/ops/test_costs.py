@@ -87,7 +87,7 @@ def test_work_decides_where_nobody_has_measured() -> None:
 @pytest.mark.usefixtures("known")
 def test_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    expected = "negatives: sorf (by numba: predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)"
+    expected = "negatives: sorf (this term alone, by numba: predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)"
     assert explain(1_000_000, 64, 4096, 1.0) == expected
     assert explain(1_000_000, 64, 4096, 1.0, "cuda") == "negatives: sorf (by work count: no costs are measured on cuda)"
 
@@ -111,5 +111,6 @@ def test_the_shipped_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_line_names_time_and_memory() -> None:
     line: Any = explain(100_000, 512, 4096, 0.5)
     assert re.fullmatch(
-        r"negatives: sorf \(by numba: predicted [\d.e+]+ m?s and \d+ MiB a step; exact [\d.e+]+ m?s, .*\)", line
+        r"negatives: sorf \(this term alone, by numba: predicted [\d.e+]+ m?s and \d+ MiB a step; exact [\d.e+]+ m?s, .*\)",
+        line,
     )

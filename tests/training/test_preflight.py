@@ -287,6 +287,6 @@ def test_a_failed_allocation_is_one_clear_error(
     monkeypatch.setattr("localgcl.training.model.prepare", fail)
     with pytest.raises(OutOfMemory, match=r"^out of memory while embedding a graph "):
         model.transform(graph)
-    monkeypatch.setattr("localgcl.estimator.Source.read", fail)
+    monkeypatch.setattr("localgcl.datasets.source.Source.read", fail)
     assert main(["train", "digits", *given, "--out", str(tmp_path / "other"), "--quiet"]) == 1
     assert re.fullmatch(r"localgcl: error: out of memory while running localgcl train .*\n", capsys.readouterr().err)

@@ -4,64 +4,94 @@ Exit codes: 0 done, 1 the input or the run is at fault (one line on stderr says 
 wrong, 130 stopped by Ctrl-C (the run folder is usable and can be resumed).
 """
 
-import argparse
+import contextlib
+import functools
 import importlib
 import logging
 import sys
+import time
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 from localgcl._version import __version__
-from localgcl.config import LocalGCLWarning
-from localgcl.system.memory import OutOfMemory, explained
+from localgcl.commands.output import Notes, Result, document, for_people, show_warning
+from localgcl.commands.parser import Parser, add_common, early_plugins, meant
+from localgcl.system.memory import OutOfMemory, explained, in_bytes
 from localgcl.system.text import shown
+
+_LOG = logging.getLogger("localgcl")
 
 COMMANDS: dict[str, str] = {
     "convert": "make a graph folder of tables of any size",
+    "inspect": "check and summarise a graph before training",
     "train": "learn embeddings from a graph",
     "embed": "write the embeddings of a graph, also of new nodes",
     "evaluate": "score embeddings with labels",
+    "report": "write a page to look at: map, clusters, scores",
+    "map": "draw the embeddings of a run",
+    "similar": "list the nodes most similar to some nodes",
+    "cluster": "group similar nodes and say what marks them out",
     "compare": "train several methods on a graph and score them side by side",
     "tune": "search settings on validation nodes",
     "datasets": "list the graphs that can be named",
     "methods": "list the methods",
     "bench": "measure speed and memory",
     "reproduce": "run the paper's tables, figures and theorems",
+    "completion": "print a script that completes commands in your shell",
 }
 """Each command and its line of help. Command NAME is the module `localgcl.commands.NAME`, with a DESCRIPTION, `add_options`
-and `run`; it is imported when it is asked for, because torch takes seconds to load."""
+and `run`, which prints for people and returns the result for --json (see `output`). It is imported when it is asked for,
+because torch takes seconds to load."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `localgcl`; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    overview = argparse.ArgumentParser(
+    overview = Parser(
         prog="localgcl",
         description="Node embeddings for graphs: no labels, no augmentations, linear in the graph.",
-        epilog="Start with: localgcl train digits    Help on a command: localgcl train --help",
+        epilog="Start with: localgcl train digits. Help on a command: localgcl train --help.",
     )
     overview.add_argument("--version", action="version", version=f"localgcl {__version__}")
     commands = overview.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary, add_help=False)
+    first = arguments[0] if arguments else ""
+    if first not in COMMANDS and not first.startswith("-"):
+        known = f"choose one of {', '.join(COMMANDS)}"
+        overview.error(f"there is no command {first!r:.100}{meant(first, COMMANDS) or f'; {known}'}" if first else known)
     # This parser reads only the command's name; the command's own parser reads the rest.
     chosen: str = overview.parse_args(arguments[:1]).command
-    with warnings.catch_warnings(), _Notes(quiet="--quiet" in arguments):
-        warnings.showwarning = _one_line_warning
+    with warnings.catch_warnings():
+        warnings.showwarning = functools.partial(show_warning, verbose=False)
         return _guarded(chosen, arguments[1:])
+
+
+def command_parser(command: str, arguments: list[str]) -> tuple[Parser, ModuleType]:
+    """The parser of a command and its module. `arguments` matter where one option decides which others there are."""
+    module = importlib.import_module(f"localgcl.commands.{command}")
+    if files := early_plugins(arguments):
+        from localgcl.methods import METHODS  # imports torch
+        from localgcl.methods.plugins import load_file
+
+        for file in files:
+            load_file(file, METHODS)
+    parser = Parser(prog=f"localgcl {command}", description=module.DESCRIPTION)
+    add_common(parser)
+    module.add_options(parser, arguments)
+    return parser, module
 
 
 def _guarded(command: str, arguments: list[str]) -> int:
     """Runs a command. An error that the user can fix becomes one line on stderr; a bug keeps its traceback."""
     try:
-        module = importlib.import_module(f"localgcl.commands.{command}")
-        parser = argparse.ArgumentParser(prog=f"localgcl {command}", description=module.DESCRIPTION, allow_abbrev=False)
-        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        module.add_options(parser, arguments)
-        options = parser.parse_args(arguments)
-        with explained(f"running localgcl {command}", "take smaller sizes, a smaller graph or a machine with more memory"):
-            module.run(options)
+        parser, module = command_parser(command, arguments)
+        options = parser.read(arguments)
+        with Notes(options), for_people(options), _costs(command, verbose=options.verbose):
+            result: Result | None = module.run(options)
+        if options.json and result is not None:  # of several ranks, one has a result
+            print(document(command, result))
     except KeyboardInterrupt as interrupt:
         print(f"localgcl: {str(interrupt) or 'stopped'}", file=sys.stderr)
         return 130
@@ -76,27 +106,22 @@ def _guarded(command: str, arguments: list[str]) -> int:
     return 0
 
 
-class _Notes(logging.Handler):
-    """Shows what the library logs, one line each on stderr, for the length of a command."""
+@contextlib.contextmanager
+def _costs(command: str, *, verbose: bool) -> Iterator[None]:
+    """Explains allocation failures; if `verbose`, says what runs, and at the end what it took."""
+    started = time.perf_counter()
+    if verbose:
+        from localgcl.system.peak import ResidentPeak  # these import torch
+        from localgcl.system.provenance import provenance
 
-    def __init__(self, *, quiet: bool) -> None:
-        super().__init__()
-        self._logger = logging.getLogger("localgcl")
-        self._level = logging.WARNING if quiet else logging.INFO
-
-    def __enter__(self) -> None:
-        self._before = self._logger.level
-        self._logger.addHandler(self)
-        self._logger.setLevel(self._level)
-
-    def __exit__(self, *_: object) -> None:
-        self._logger.removeHandler(self)
-        self._logger.setLevel(self._before)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print(f"localgcl: note: {shown(record.getMessage())}", file=sys.stderr)
-
-
-def _one_line_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, LocalGCLWarning):
-        print(f"localgcl: note: {shown(message)}", file=sys.stderr)
+        warnings.simplefilter("default")
+        warnings.showwarning = functools.partial(show_warning, verbose=True)
+        made, peak = provenance(), ResidentPeak()
+        versions = ", ".join(f"{name} {number}" for name, number in made.packages.items())
+        _LOG.debug("Python %s, %s; %s, %d threads", made.python, versions, made.processor, made.threads)
+    with explained(f"running localgcl {command}", "take smaller sizes, a smaller graph or a machine with more memory"):
+        yield
+    if verbose:
+        grown = peak.growth()
+        memory = "" if grown is None else f"; memory grew by {in_bytes(grown)} at most"
+        _LOG.debug("localgcl %s took %.1f s%s", command, time.perf_counter() - started, memory)

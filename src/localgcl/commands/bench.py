@@ -3,9 +3,12 @@
 import argparse
 
 from localgcl.commands.options import add_group, read_group
+from localgcl.commands.output import Result
+from localgcl.experiments.bench import table
 from localgcl.experiments.bench.options import BenchOptions
 from localgcl.experiments.bench.run import run as measure
 from localgcl.experiments.bench.setups import BENCHMARKS
+from localgcl.system.paths import check_writable
 
 DESCRIPTION = "Measure time and memory of the library's parts beside plain PyTorch, and add the rows to a table."
 
@@ -17,13 +20,17 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     add_group(parser, "benchmark", BenchOptions)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(given: argparse.Namespace) -> Result:
     """Measures, and prints a small table for each size."""
     options = read_group(given, BenchOptions)
     if given.list or given.name is None:
-        for name, benchmark in BENCHMARKS.items():
-            print(f"{name:14} {benchmark.text}")
-        return
+        texts = {name: benchmark.text for name, benchmark in BENCHMARKS.items()}
+        for name, text in texts.items():
+            print(f"{name:14} {text}")
+        return {"benchmarks": texts}
+    check_writable(options.out)
+    before = len(table.measurements(options.out).rows())
     missing = measure(given.name, options, print)
     if missing:
         raise FileNotFoundError(f"{len(missing)} sizes were left out, because files are missing: {missing[0]}")
+    return {"file": options.out, "rows": table.measurements(options.out).rows()[before:]}

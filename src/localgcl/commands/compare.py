@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from localgcl.commands.options import SOURCE, add_group, add_source, read_group
-from localgcl.datasets.source import Source
+from localgcl.commands.options import add_group, add_source, read_group, read_source
+from localgcl.commands.output import Result, sayer
 from localgcl.experiments.compare import compare
 from localgcl.experiments.compare.options import CompareOptions
+from localgcl.system.paths import check_writable
 from localgcl.system.text import folder_name, shown
 
 DESCRIPTION = (
@@ -30,14 +31,29 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     add_group(parser, "comparison", CompareOptions)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(given: argparse.Namespace) -> Result:
     """Trains and scores what is missing, then prints the table."""
     options = read_group(given, CompareOptions)
-    source = Source(**{name: getattr(given, name) for name in SOURCE})
+    source = read_source(given)
     out = Path(given.out or Path("comparisons") / folder_name(source.name))
-    found = compare(source, settings=_settings(given.set), out=out, say=print, **vars(options))
+    check_writable(out)
+    say = sayer(given)
+    found = compare(source, settings=_settings(given.set), out=out, say=say, **vars(options))
     print(f"\n{found}")
-    print(f"written: {shown(out / 'compare.csv')}, and the table as compare-table.md, .tex and .csv beside it")
+    say(f"written: {shown(out / 'compare.csv')}, and the table as compare-table.md, .tex and .csv beside it")
+    lines = [{name: _number(value) for name, value in line.numbers().items()} for line in found.lines]
+    names = ("graph", "protocol", "evaluator", "reference", "seeds")
+    return {"folder": out, **{name: getattr(found, name) for name in names}, "methods": lines}
+
+
+def _number(cell: Any) -> Any:
+    """A cell of the table as a number where it is one; None where it is empty."""
+    if cell == "":
+        return None
+    try:
+        return float(cell) if isinstance(cell, str) else cell
+    except ValueError:
+        return cell
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import argparse
 
 from localgcl.commands.options import add_columns, read_columns
+from localgcl.commands.output import Result, sayer
 from localgcl.io.folder.budget import parse_bytes
 from localgcl.io.folder.convert import convert
 from localgcl.system.text import shown
@@ -21,9 +22,11 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
         help="edges with columns source,target: a file (csv, tsv, parquet, npy, npz), or a glob in quotes",
     )
     parser.add_argument(
-        "--features", metavar="F", help="features, first column the node id: a file or a glob (without it: structural features)"
+        "--features",
+        metavar="F",
+        help="features, node ids in the first column or in --id: a file or a glob (without it: structural features)",
     )
-    parser.add_argument("--labels", metavar="F", help="labels, first column the node id: a file or a glob")
+    parser.add_argument("--labels", metavar="F", help="labels, node ids in the first column or in --id: a file or a glob")
     add_columns(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="graph folder to write")
     parser.add_argument("--name", default="", help="name of the graph (default: that of the edge file, or of DIR for a glob)")
@@ -31,11 +34,11 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
         "--memory", metavar="SIZE", help="memory to take, such as 4GiB (default: half of what is free, at least 1GiB)"
     )
     parser.add_argument("--overwrite", action="store_true", help="start over: remove the graph that convert made in DIR")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> Result:
     """Converts, and prints what the folder holds."""
+    say = sayer(options)
     header = convert(
         options.edges,
         options.out,
@@ -46,13 +49,10 @@ def run(options: argparse.Namespace) -> None:
         name=options.name,
         memory=None if options.memory is None else parse_bytes(options.memory),
         overwrite=options.overwrite,
-        say=(lambda _: None) if options.quiet else print,
+        say=say,
         progress_bar=not options.quiet,
     )
-    if options.quiet:
-        return
     dropped = f", {header.loops:,} self-loops left out" if header.loops else ""
-    print(
-        f"{shown(options.out)}: {header.nodes:,} nodes, {header.edges:,} directed edges{dropped}, {header.features:,} features"
-    )
-    print(f"next: localgcl train {shown(options.out)}")
+    say(f"{shown(options.out)}: {header.nodes:,} nodes, {header.edges:,} directed edges{dropped}, {header.features:,} features")
+    say(f"next: localgcl train {shown(options.out)}")
+    return {"folder": options.out, **{name: getattr(header, name) for name in ("name", "nodes", "edges", "loops", "features")}}

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from localgcl.commands.engine import add_engine, cluster_workers
 from localgcl.commands.options import add_source, read_columns
+from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
 from localgcl.io.encoding_files import as_encoding
 from localgcl.io.export import WRITERS
-from localgcl.io.parts import write_blocks
+from localgcl.io.parts import check_output, write_blocks
+from localgcl.system.progress import counted
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 from localgcl.training.added import embed_added
@@ -39,20 +41,19 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     add_engine(parser)
     added = parser.add_argument_group("new nodes and edges")
     added.add_argument("--add-edges", metavar="F", help="edges to join to the graph, between nodes that it has or new ones")
-    added.add_argument("--add-features", metavar="F", help="features of the new nodes, first column the node id")
+    added.add_argument("--add-features", metavar="F", help="features of the new nodes; ids in the first column or in --id")
     added.add_argument(
         "--only-new", action="store_true", help="write new nodes only (default: also nodes whose embeddings change)"
     )
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> Result | None:
     """Embeds and writes. Under torchrun, each rank writes some rows, and so does each worker of a cluster."""
     workers = cluster_workers(options)
     with join_ranks() as ranks:
         size = workers if ranks is None else ranks.size
         if size is None:
-            _run_alone(options)
-            return
+            return _run_alone(options)
         if options.add_edges is not None or options.add_features is not None or options.only_new:
             raise ValueError(f"new nodes are embedded by one process, and there are {size}; leave torchrun and --engine out")
         folder = RunFolder.open(options.run)
@@ -62,20 +63,23 @@ def run(options: argparse.Namespace) -> None:
             rows = write_parts_on_cluster(options.output, folder, source, size, **changes)
         else:
             rows = write_parts(options.output, folder, source, ranks, **changes)
-        if ranks is None or ranks.rank == 0:
-            print(f"{rows:,} embeddings in {size} files in {shown(options.output)}")
+        if ranks is not None and ranks.rank > 0:
+            return None
+        sayer(options)(f"{rows:,} embeddings in {size} files in {shown(options.output)}")
+        return {"output": options.output, "rows": rows, "files": size}
 
 
-def _run_alone(options: argparse.Namespace) -> None:
+def _run_alone(options: argparse.Namespace) -> Result:
     folder = RunFolder.open(options.run)
+    check_output(options.output, overwrite=options.force, precision=options.precision)
     if options.add_edges is not None or options.add_features is not None:
-        _run_added(options, folder)
-        return
+        return _run_added(options, folder)
     if options.only_new:
         raise ValueError("only-new is for new nodes, and none are given; give --add-edges and --add-features")
-    source = _source(options, folder)
+    source, say = _source(options, folder), sayer(options)
     model, graph = Model.load(folder, options.device), source.read()
-    blocks = (block.numpy() for block in model.embed_blocks(graph, cache=folder.path))
+    rows = (block.numpy() for block in model.embed_blocks(graph, cache=folder.path))
+    blocks = counted(rows, graph.num_nodes, "nodes", title="embedding", shown=not options.quiet)
     write_blocks(
         options.output,
         blocks,
@@ -84,11 +88,12 @@ def _run_alone(options: argparse.Namespace) -> None:
         precision=options.precision,
     )
     if source.features is not None and graph.feature_names is None and model.feature_names is None:
-        print("feature columns have no names; they are matched by position")
-    print(f"{graph.num_nodes:,} embeddings in {shown(options.output)}")
+        say("feature columns have no names; they are matched by position")
+    say(f"{graph.num_nodes:,} embeddings in {shown(options.output)}")
+    return {"output": options.output, "rows": graph.num_nodes}
 
 
-def _run_added(options: argparse.Namespace, folder: RunFolder) -> None:
+def _run_added(options: argparse.Namespace, folder: RunFolder) -> Result:
     """Embeds new nodes, and those that they change."""
     own = options.dataset is None and (options.edges, options.features, options.labels) == (None, None, None)
     # Without other files, the names of columns are those of the added files.
@@ -107,7 +112,8 @@ def _run_added(options: argparse.Namespace, folder: RunFolder) -> None:
     blocks = (block.numpy() for block in found.blocks)
     write_blocks(options.output, blocks, found.node_ids, overwrite=options.force, precision=options.precision)
     changed = "" if options.only_new else f", {found.num_changed:,} changed"
-    print(f"{found.num_new:,} new nodes{changed}: {len(found.node_ids):,} embeddings in {shown(options.output)}")
+    sayer(options)(f"{found.num_new:,} new nodes{changed}: {len(found.node_ids):,} embeddings in {shown(options.output)}")
+    return {"output": options.output, "rows": len(found.node_ids), "new": found.num_new, "changed": found.num_changed}
 
 
 def _source(options: argparse.Namespace, folder: RunFolder) -> Source:

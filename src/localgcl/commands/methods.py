@@ -4,8 +4,9 @@ import argparse
 import dataclasses
 
 from localgcl.commands.options import add_group, read_group
+from localgcl.commands.output import Result
 from localgcl.config import MOST_NODES, WIDEST, Checked, option
-from localgcl.methods.overview import overview
+from localgcl.methods.overview import overview, step_bytes
 
 DESCRIPTION = "The methods that can be named with --method, and what a step costs on a graph of your size."
 
@@ -25,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
     add_group(parser, "size", SizeOptions)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(given: argparse.Namespace) -> Result:
     """Prints a line a method."""
     options = read_group(given, SizeOptions)
     rows = overview(options.nodes, options.edges, options.features, options.dim)
@@ -34,3 +35,9 @@ def run(given: argparse.Namespace) -> None:
         print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
     size = f"{options.nodes:,} nodes, {options.edges:,} edges, {options.features:,} features, dim {options.dim}"
     print(f"(memory: estimated for {size})")
+    methods = []
+    for name, augments, _, cost, idea, paper in rows[1:]:
+        memory = step_bytes(name, options.nodes, options.edges, options.features, options.dim)
+        told = {"augments": augments == "yes", "cost": cost, "idea": idea, "paper": paper}
+        methods.append({"method": name, "step_bytes": {form or "whole": size for form, size in memory.items()}, **told})
+    return {"size": options, "methods": methods}

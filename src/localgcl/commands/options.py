@@ -5,11 +5,13 @@ import dataclasses
 import types
 import typing
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from localgcl.config import choices
-from localgcl.datasets.source import named_columns
+from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
+from localgcl.system.paths import check_there
 
 Group = TypeVar("Group")
 
@@ -31,14 +33,33 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "dataset",
         nargs="?",
         metavar="DATASET",
-        help="a name from localgcl datasets, or a graph folder; or give your own files:",
+        help="a name from localgcl datasets, a graph folder, or an edge file; more files of your own:",
     )
     parser.add_argument("--edges", metavar="F", help="edge file with columns source,target (csv, tsv, parquet, npy, npz)")
     parser.add_argument(
-        "--features", metavar="F", help="feature file, first column the node id (without it: structural features)"
+        "--features",
+        metavar="F",
+        help="feature file; node ids in its first column or in --id (without it: structural features)",
     )
-    parser.add_argument("--labels", metavar="F", help="label file, first column the node id; used by evaluate only")
+    parser.add_argument(
+        "--labels", metavar="F", help="label file; node ids in its first column or in --id; training ignores it"
+    )
     add_columns(parser)
+
+
+def read_source(options: argparse.Namespace) -> Source:
+    """The graph that `add_source` read; an edge file may stand in the place of the data set.
+
+    Files that do not exist are refused here, before the others are read.
+    """
+    given = {name: getattr(options, name) for name in SOURCE}
+    if given["edges"] is None and given["dataset"] is not None and Path(given["dataset"]).is_file():
+        given |= {"dataset": None, "edges": given["dataset"]}
+    source = Source(**given)
+    for path in (source.edges, source.features, source.labels):
+        if path is not None:
+            check_there(path)
+    return source
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:

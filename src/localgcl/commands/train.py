@@ -1,22 +1,31 @@
 """`localgcl train`: from a graph to a run folder."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
 
 from localgcl.commands.engine import ENGINE, add_engine, cluster_workers
-from localgcl.commands.options import SOURCE, add_group, add_source, early_method
+from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_source
+from localgcl.commands.output import Result, dated, sayer
+from localgcl.commands.parser import COMMON
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
 from localgcl.estimator import train
 from localgcl.methods import METHODS, find_method
+from localgcl.system.paths import check_there, check_writable
 from localgcl.training.cluster.training import train_on_cluster
 from localgcl.training.joining import join_ranks
+from localgcl.training.replaced import check_replaceable, replaced_run
+from localgcl.training.run import RunFolder, check_vacant, default_folder
 from localgcl.training.together import train_together
 
 DESCRIPTION = (
     "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "
     "chosen from the graph's statistics."
 )
-_OWN = (*SOURCE, *ENGINE, "method", "recipe", "out", "resume", "warm_start", "force_memory", "quiet", "debug")
+_OWN = (*SOURCE, *ENGINE, "method", "recipe", "out", "overwrite", "resume", "warm_start", "force_memory", *COMMON)
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
@@ -26,39 +35,101 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     add_source(parser)
     parser.add_argument("--method", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
     parser.add_argument("--recipe", metavar="FILE", help="settings from a recipe file, such as localgcl tune writes")
-    parser.add_argument("--out", metavar="DIR", help="run folder to write (default: runs/NAME)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="run folder to write (default: runs/NAME); {date} and {time} in it are those of the start"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the run in --out; it stays until the new one is whole"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out after an interruption")
     parser.add_argument("--warm-start", metavar="RUN", help="start from the weights of another run")
     parser.add_argument("--force-memory", action="store_true", help="train though it is estimated not to fit the memory")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_engine(parser)
     groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
     for title, group in groups.items():
         add_group(parser, title, group, kind.defaults)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> Result | None:
     """Trains, embeds the graph, and prints what was done. Ranks of torchrun or workers of a cluster train one run together."""
     settings = {name: value for name, value in vars(options).items() if name not in _OWN}
     workers = cluster_workers(options)
     with join_ranks() as ranks:
         source = None
         if options.dataset or options.edges or not options.resume:
-            source = Source(**{name: getattr(options, name) for name in SOURCE})
+            source = read_source(options)
         elif options.out is None:
             raise ValueError("--resume needs --out DIR, the run folder to go on with")
+        together = workers is not None or ranks is not None
+        out = _folder(options, source, together=together)
         quiet = options.quiet or (ranks is not None and ranks.rank > 0)
         settings |= {
             "method": options.method,
             "recipe": options.recipe,
             "resume": options.resume,
             "warm_start": options.warm_start,
-            "say": (lambda _: None) if quiet else print,
+            "say": (lambda _: None) if quiet else sayer(options),
             "force_memory": options.force_memory,
         }
         if workers is not None:
-            train_on_cluster(source, options.out, workers, **settings)
-        elif ranks is None:
-            train(source, options.out, progress_bar=not quiet, **settings)
+            train_on_cluster(source, out, workers, **settings)
+        elif ranks is not None:
+            train_together(source, out, ranks, progress_bar=not quiet, **settings)
+        elif options.overwrite:
+            with replaced_run(out) as folder:
+                settings["say"] = _renamed(settings["say"], folder, out)
+                train(source, folder, progress_bar=not quiet, **settings)
         else:
-            train_together(source, options.out, ranks, progress_bar=not quiet, **settings)
+            train(source, out, progress_bar=not quiet, **settings)
+        return _result(out) if ranks is None or ranks.rank == 0 else None
+
+
+def _folder(options: argparse.Namespace, source: Source | None, *, together: bool) -> Path:
+    """The run folder. That it can be written to is checked before a graph is read."""
+    given = options.out and dated(options.out)
+    if together and (given != options.out or options.overwrite):
+        raise ValueError(
+            "--overwrite, {date} and {time} are for one process; name a new folder, such as --out runs/NAME-$(date +%F)"
+        )
+    if options.resume:
+        if options.overwrite:
+            raise ValueError("--resume goes on with a run and --overwrite replaces it; leave one of them out")
+        return Path(given) if given else default_folder(_known(source).name)
+    out = Path(given or default_folder(_known(source).name))
+    check_writable(out)
+    if options.overwrite:
+        check_replaceable(out)
+    elif not together:  # ranks that are started again go on with their run
+        check_vacant(out)
+    for named in (options.recipe, options.warm_start):
+        if named is not None:
+            check_there(named)
+    return out
+
+
+def _known(source: Source | None) -> Source:
+    assert source is not None, "a run without a graph is resumed, and has a folder"
+    return source
+
+
+def _renamed(say: Callable[[str], None], folder: Path, out: Path) -> Callable[[str], None]:
+    """Lines about a run name the folder that it will have."""
+    return lambda line: say(line.replace(str(folder), str(out)))
+
+
+def _result(out: Path) -> Result:
+    run = RunFolder.open(out)
+    last = (run.read_metrics() or [{}])[-1]
+    rows, columns = np.load(run.embeddings, mmap_mode="r").shape
+    return {
+        "run": out,
+        "method": run.config.method,
+        "nodes": rows,
+        "dim": columns,
+        "steps": int(last["step"]) + 1 if last else 0,
+        "seconds": last.get("seconds"),
+        "loss": last.get("loss"),
+        "embeddings": run.embeddings,
+        "settings": run.config.flat(),
+        "source": run.source,
+    }

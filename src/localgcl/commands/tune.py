@@ -2,15 +2,19 @@
 
 import argparse
 import dataclasses
+import json
 
-from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_group
+from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_group, read_source
+from localgcl.commands.output import Result, sayer
+from localgcl.commands.parser import COMMON
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
-from localgcl.datasets.source import Source
 from localgcl.experiments.search import log
 from localgcl.experiments.search.options import SearchOptions
-from localgcl.experiments.search.space import OWN
+from localgcl.experiments.search.space import OWN, read_space
 from localgcl.experiments.search.tuning import tune
 from localgcl.methods import METHODS, find_method
+from localgcl.system.paths import check_there
+from localgcl.system.text import shown
 
 DESCRIPTION = (
     "Search settings by accuracy on validation nodes; the labels of test nodes are hidden. Repeat the command to go on "
@@ -33,14 +37,32 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
         add_group(parser, f"fixed {title}", group, kind.defaults, without=OWN)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> Result:
     """Searches, and prints the five best."""
-    search, source = read_group(options, SearchOptions), Source(**{name: getattr(options, name) for name in SOURCE})
-    own = {*SOURCE, "method", "space", "debug", *(field.name for field in dataclasses.fields(SearchOptions))}
+    search, source = read_group(options, SearchOptions), read_source(options)
+    space = read_space(options.space, options.method)
+    if search.start not in ("recipe", "defaults"):
+        check_there(search.start)
+    own = {*SOURCE, "method", "space", *COMMON, *(field.name for field in dataclasses.fields(SearchOptions))}
     fixed = {name: value for name, value in vars(options).items() if name not in own}
-    found = tune(source, options.method, space=options.space, fixed=fixed, say=print, **vars(search))
+    found = tune(source, options.method, space=space, fixed=fixed, say=sayer(options), **vars(search))
+    best = [
+        {"validation": log.score(row), "deviation": float(row["deviation"]), "settings": json.loads(row["settings"])}
+        for row in log.best(found.rows)
+    ]
     print("best by validation accuracy:")
-    for row in log.best(found.rows):
-        print(f"  {log.score(row):.2f} ± {float(row['deviation']):.2f}  {row['settings']}")
+    for trial in best:
+        print(f"  {trial['validation']:.2f} ± {trial['deviation']:.2f}  {json.dumps(trial['settings'], sort_keys=True)}")
     train = f"localgcl train {source.dataset or source.folder or f'--edges {source.edges} ...'}"
-    print(f"next: {train} --method {options.method} --recipe {found.folder / 'recipe.toml'}")
+    recipe = found.folder / "recipe.toml"
+    plugins = "".join(f" --plugin {shown(file)}" for file in options.plugin or ())
+    sayer(options)(f"next: {train}{plugins} --method {options.method} --recipe {recipe}")
+    return {
+        "folder": found.folder,
+        "recipe": recipe,
+        "method": options.method,
+        "trials": len(found.rows),
+        "validation": found.validation,
+        "settings": found.settings,
+        "best": best,
+    }

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localgcl.datasets.catalogue import CATALOGUE as CATALOGUE
     from localgcl.datasets.catalogue import Entry as Entry
     from localgcl.datasets.catalogue import names as names
+    from localgcl.datasets.drawing import stratified_splits as stratified_splits
     from localgcl.datasets.loading import load as load
     from localgcl.datasets.readers import Reader as Reader
     from localgcl.datasets.readers.images import digits as digits
@@ -36,6 +37,7 @@ _HOME = {
     "sbm": "localgcl.datasets.readers.synthetic",
     "random_splits": "localgcl.datasets.splits",
     "few_label_splits": "localgcl.datasets.splits",
+    "stratified_splits": "localgcl.datasets.drawing",
     "hide_test_labels": "localgcl.datasets.splits",
     "redrawn_splits": "localgcl.datasets.splits",
 }

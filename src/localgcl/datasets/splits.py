@@ -27,7 +27,7 @@ def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 
         >>> [split.name for split in random_splits(digits(), num=2, seed=5)]
         ['random-5', 'random-6']
     """
-    return draw_splits(_labels(graph), num, train, val, seed)
+    return draw_splits(known_labels(graph), num, train, val, seed)
 
 
 def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: int) -> list[Split]:
@@ -44,7 +44,7 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
     splits = []
     for drawn in range(seed, seed + num):
         nodes = labelled[torch.randperm(labelled.numel(), generator=torch.Generator().manual_seed(drawn))]
-        splits.append(_sorted_split(nodes, num_train, num_val, f"random-{drawn}"))
+        splits.append(sorted_split(nodes, num_train, num_val, f"random-{drawn}"))
     return splits
 
 
@@ -58,7 +58,7 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
 
     Split k is drawn with seed `seed + k` alone, as in `random_splits`.
     """
-    y = _labels(graph)
+    y = known_labels(graph)
     if per_class < 1:
         raise ValueError(f"per_class is {per_class}; it must be at least 1, for example 3")
     classes, sizes = y[y >= 0].unique(return_counts=True)
@@ -78,7 +78,7 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
         train = torch.cat([nodes[:per_class] for nodes in of_class])
         val = torch.cat([nodes[per_class : 2 * per_class] for nodes in of_class])
         test = torch.cat([nodes[2 * per_class :] for nodes in of_class])
-        splits.append(_sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
+        splits.append(sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
     return splits
 
 
@@ -89,7 +89,7 @@ def citation_splits(
 
     Split k is drawn with seed `seed + k` alone: `per_class` training nodes of each class, then `val` and `test` of the others.
     """
-    y = _labels(graph)
+    y = known_labels(graph)
     classes, sizes = y[y >= 0].unique(return_counts=True)
     needed, labelled = per_class * classes.numel() + val + test, int(sizes.sum())
     if int(sizes.min()) < per_class or labelled < needed:
@@ -103,7 +103,7 @@ def citation_splits(
         shuffled = shuffled[y[shuffled] >= 0]
         train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
         rest = shuffled[~torch.isin(shuffled, train)][: val + test]
-        splits.append(_sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
+        splits.append(sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
     return splits
 
 
@@ -113,7 +113,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
     For choosing settings on a graph with a single split: the more settings are compared on one validation set, the more
     the best of them is due to chance. Test nodes stay the same; their labels are not used.
     """
-    y, nodes = _labels(graph), torch.cat([split.train, split.val])
+    y, nodes = known_labels(graph), torch.cat([split.train, split.val])
     splits = []
     for drawn in range(seed, seed + num):
         shuffled = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(drawn))]
@@ -127,7 +127,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
 
 def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
     """The graph with label -1 on all nodes that no split trains or validates on: test labels are hidden from a search."""
-    y = _labels(graph)
+    y = known_labels(graph)
     if not splits:
         raise ValueError("the list of splits is empty, so every label would be hidden; pass at least one")
     check_splits(tuple(splits), graph.num_nodes)
@@ -138,13 +138,14 @@ def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
     return graph.derived(y=torch.where(seen, y, -1).to(graph.device))
 
 
-def _labels(graph: Graph) -> Int[Tensor, " n"]:
+def known_labels(graph: Graph) -> Int[Tensor, " n"]:
+    """The labels of a graph, on the CPU; ValueError if it has none."""
     if graph.y is None or not bool((graph.y >= 0).any()):
         raise ValueError(f"graph {graph.name!r} has no labels, so there is nothing to split; pass labels when reading it")
     return graph.y.cpu()
 
 
-def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
+def sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
     """The split of distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
     parts = []
     for part in nodes.tensor_split([num_train, num_train + num_val]):

@@ -61,6 +61,11 @@ def cache_root(root: str | os.PathLike[str] | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "localgcl"
 
 
+def missing_files(files: Sequence[RawFile], folder: Path) -> list[RawFile]:
+    """Those of `files` that are not under the cache root `folder`."""
+    return [file for file in files if not (folder / file.path).is_file()]
+
+
 def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, download: bool) -> dict[str, bytes]:
     """The verified contents of `files` by file name; missing ones are downloaded first.
 
@@ -69,7 +74,7 @@ def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, dow
     for file in files:
         _accepted_checksums(file)  # a file without any is refused before it is downloaded
     folder = cache_root(root)
-    missing = [file for file in files if not (folder / file.path).is_file()]
+    missing = missing_files(files, folder)
     if missing and not download:
         raise MissingRawFileError(_where(missing, folder) + "\nor let load download them (download=True)")
     for url in dict.fromkeys(file.url for file in missing):  # many files may come from one archive: fetch it once

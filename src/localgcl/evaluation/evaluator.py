@@ -1,21 +1,29 @@
 """evaluate and validate: embeddings and labels in, scores out."""
 
 import dataclasses
+import statistics
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from localgcl.config import check, suggestion
-from localgcl.datasets import hide_test_labels, random_splits
-from localgcl.evaluation.inputs import read_classes, read_embeddings, read_graph, read_tasks
+from localgcl.datasets import hide_test_labels
+from localgcl.datasets.drawing import drawn_splits
+from localgcl.evaluation.inputs import class_name, read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores
+from localgcl.evaluation.targets import are_targets, evaluate_targets
 from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device
+
+TASK = Literal["auto", "classes", "multi-label", "regression"]
+"""What is predicted: classes, several 0/1 labels of a node, or numbers."""
+OWN = "those of the graph"
+"""What `Scores.splits` says of a graph's own splits."""
 
 
 def evaluate(
@@ -24,21 +32,31 @@ def evaluate(
     splits: Sequence[Split] | None = None,
     *,
     protocol: str = "linear",
+    train_share: float | None = None,
+    num_splits: int = 20,
+    task: TASK = "auto",
     seed: int = 0,
     device: str | torch.device = "cpu",
     **settings: Any,
 ) -> Scores:
-    """Scores embeddings against the classes of nodes.
+    """Scores embeddings against the classes of nodes, or against other targets.
 
     Nodes of unknown label (-1) are left out of every split. Class numbers may have gaps. The same input, seed and number
     of threads give the same scores.
 
     Args:
         z: One row per node: numpy array, tensor, data frame, or sparse (scipy or torch), which is never made dense.
-        graph_or_labels: A graph with labels, or one integer per node.
-        splits: Which nodes to learn, validate and test on. When not given: the graph's own splits, or, where it has
-            none, 20 random ones of 10/10/80 percent, the same at every call.
+        graph_or_labels: A graph with labels, or one integer per node. Numbers that are not whole, or several columns of
+            numbers, are targets of `task`, with NaN where they are unknown.
+        splits: Which nodes to learn, validate and test on. When not given: the graph's own splits. Where it has none, splits
+            are drawn, the same at every call: random ones of 10/10/80 percent, or, of fewer than 1,000 labelled nodes,
+            stratified ones of 50/10/40 percent. `Scores.splits` says which.
         protocol: A name of `PRESETS`: "linear" (default), "sklearn", "knn", "kmeans", or a published evaluator.
+        train_share: Draw stratified splits with this share of each class to train on, whatever splits the graph has. A tenth of
+            each class is for validation, on which the classifier's settings are picked, and the others for testing.
+        num_splits: Splits to draw, where they are drawn.
+        task: "classes"; "multi-label": several columns of 0 and 1, by logistic regressions, scored by F1; "regression":
+            numbers, by ridge regression, scored by R2 (`evaluate_targets`). "auto" tells them apart by their values.
         seed: Decides the classifier's initial weights, together with the number of the split and of the repeat.
         device: Where "linear" and "knn" compute; scikit-learn's parts stay on the CPU.
         **settings: Fields of the protocol to change, such as `steps=300` or `normalise="rows"`.
@@ -52,19 +70,33 @@ def evaluate(
         >>> evaluate(z, [0] * 10 + [1] * 10, [split]).values
         (100.0,)
     """
+    if task != "classes" and not isinstance(graph_or_labels, Graph) and (task != "auto" or are_targets(graph_or_labels)):
+        if protocol != "linear" or settings:
+            named = ", ".join([protocol, *settings])
+            raise ValueError(
+                f"protocol and its settings ({named:.80}) are for classes, and these targets are none; leave them out"
+            )
+        return evaluate_targets(
+            z, graph_or_labels, splits, task=task, train_share=train_share, num_splits=num_splits, seed=seed
+        )
+    if task in ("multi-label", "regression"):
+        raise ValueError(f"task is {task!r}, and a graph has classes only; pass the targets as an array")
     probe = _probe(protocol, settings)
     x, graph = _read(z, graph_or_labels)
     assert graph.y is not None  # read_graph has seen to it
     y, classes = read_classes(graph.y, learnt=probe.uses_splits, names=graph.class_names)
     if probe.uses_splits:
-        tasks = read_tasks(x, y, classes, _splits(graph, splits), validates=probe.validates, names=graph.class_names)
+        splits, told = _splits(graph, splits, train_share, num_splits)
+        tasks = read_tasks(x, y, classes, splits, validates=probe.validates, names=graph.class_names)
         over = _over(probe, tasks)
-    elif splits is not None:
-        raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits out")
+    elif splits is not None or train_share is not None:
+        raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits and train_share (--train-share) out")
     else:
         nothing = torch.zeros(0, dtype=torch.int64)
         tasks, over = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")], _count(probe.runs, "seed")
-    return _scores(probe, tasks, over, seed, choose_device(str(device)))
+        told = ""
+    called = [class_name(int(label), graph.class_names) for label in classes]
+    return dataclasses.replace(_scores(probe, tasks, over, seed, choose_device(str(device)), called), splits=told)
 
 
 def validate(
@@ -103,13 +135,14 @@ def validate(
     """
     probe = validating_probe(protocol, settings)
     x, graph = _read(z, graph_or_labels)
-    splits = _splits(graph, splits)
+    splits, told = _splits(graph, splits)
     known = hide_test_labels(graph, splits).y
     assert known is not None  # read_graph has seen to it
     y, classes = read_classes(known, learnt=False, names=graph.class_names)
     tasks = read_tasks(x, y, classes, splits, validates=True, tests=False, names=graph.class_names)
-    scores = _scores(probe, tasks, _over(probe, tasks), seed, choose_device(str(device)))
-    return dataclasses.replace(scores, metric=f"validation {scores.metric}")
+    called = [class_name(int(label), graph.class_names) for label in classes]
+    scores = _scores(probe, tasks, _over(probe, tasks), seed, choose_device(str(device)), called)
+    return dataclasses.replace(scores, metric=f"validation {scores.metric}", splits=told)
 
 
 def validating_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
@@ -131,7 +164,7 @@ def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
     return x, graph
 
 
-def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device) -> Scores:
+def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device, classes: Sequence[str]) -> Scores:
     scores: list[SplitScore] = []
     names: list[str] = []
     for index, task in enumerate(tasks):
@@ -148,7 +181,14 @@ def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch
         over=over,
         seed=seed,
         extra={name: tuple(score.extra[name] for score in scores) for name in scores[0].extra},
+        recall=_recall(scores, classes),
     )
+
+
+def _recall(scores: Sequence[SplitScore], classes: Sequence[str]) -> dict[str, float]:
+    """The mean recall of each class over the splits that test it, by name."""
+    found = {name: [score.recall[at] for score in scores if at in score.recall] for at, name in enumerate(classes)}
+    return {name: statistics.fmean(values) for name, values in found.items() if values}
 
 
 def _probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
@@ -177,11 +217,18 @@ def _grid(name: str, value: Any, kind: type) -> tuple[Any, ...]:
     return tuple(kind(part) for part in parts)
 
 
-def _splits(graph: Graph, splits: Sequence[Split] | None) -> Sequence[Split]:
+def _splits(
+    graph: Graph, splits: Sequence[Split] | None, train_share: float | None = None, num: int = 20
+) -> tuple[Sequence[Split], str]:
+    """The splits to score on, and how they were made, in words."""
     if splits is not None:
-        return splits
-    # The same 20 whatever the seed, so that methods and runs are compared on the same nodes.
-    return graph.splits or random_splits(graph, num=20)
+        if train_share is not None:
+            raise ValueError(f"train_share is {train_share}, and splits are given too; give one of them")
+        return splits, ""
+    if graph.splits and train_share is None:
+        return graph.splits, OWN
+    # The same ones whatever the seed, so that methods and runs are compared on the same nodes.
+    return drawn_splits(graph, num, 0, train_share)
 
 
 def _seed(seed: int, split: int, repeat: int) -> int:

@@ -12,7 +12,18 @@ from torch import Tensor
 
 from localgcl.evaluation.adam import BatchedAdam
 from localgcl.evaluation.head_grid import HeadGrid
-from localgcl.evaluation.task import Matrix, Normalise, Probe, SplitScore, Task, accuracy, normalised_rows, select, to_tensor
+from localgcl.evaluation.task import (
+    Matrix,
+    Normalise,
+    Probe,
+    SplitScore,
+    Task,
+    accuracy,
+    normalised_rows,
+    recall,
+    select,
+    to_tensor,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +106,10 @@ class LinearProbe(Probe):
         start = initial_weights(task.x.shape[1], task.num_classes, self.initial, seed)
         head, step, weights = self._fit(train, task.y[task.train], val, task.y[task.val], grid, start, device)
         # Test nodes are read here and nowhere else.
-        value = accuracy(_predict(test, weights, device), task.y[task.test])
+        predicted, truth = _predict(test, weights, device), task.y[task.test]
         validation = accuracy(_predict(val, weights, device), task.y[task.val]) if len(task.val) else None
-        return SplitScore(value, validation, {"learning_rate": grid[head][0], "weight_decay": grid[head][1], "step": step})
+        picked = {"learning_rate": grid[head][0], "weight_decay": grid[head][1], "step": step}
+        return SplitScore(accuracy(predicted, truth), validation, picked, recall=recall(predicted, truth))
 
     @torch.no_grad()
     def _fit(

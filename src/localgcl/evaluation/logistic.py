@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.evaluation.task import Probe, SplitScore, Task, accuracy, normalised_rows, select, to_scikit
+from localgcl.evaluation.task import Probe, SplitScore, Task, accuracy, normalised_rows, recall, select, to_scikit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +53,8 @@ class LogisticProbe(Probe):
             model, strength, validation = self._pick_on_validation(task, x, target)
         else:
             model, strength, validation = self._pick_by_folds(x, target, seed)
-        value = accuracy(_predict(model, _rows(task, tested)), task.y[tested])
-        return SplitScore(value, validation, {"C": strength})
+        predicted, truth = _predict(model, _rows(task, tested)), task.y[tested]
+        return SplitScore(accuracy(predicted, truth), validation, {"C": strength}, recall=recall(predicted, truth))
 
     def _pick_on_validation(self, task: Task, x: Any, target: NDArray[Any]) -> tuple[Any, float, float]:
         best: tuple[Any, float, float] = (None, 0.0, -1.0)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, accuracy, normalised_rows, select, to_tensor
+from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, accuracy, normalised_rows, recall, select, to_tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,8 @@ class NeighbourProbe(Probe):
         validation = [accuracy(votes, truth) for votes in self._votes(task, task.val, ks, device)]
         best = max(range(len(ks)), key=lambda i: (validation[i], -i))
         (predicted,) = self._votes(task, task.test, (ks[best],), device)
-        return SplitScore(accuracy(predicted, task.y[task.test]), validation[best], {"k": ks[best]})
+        tested = task.y[task.test]
+        return SplitScore(accuracy(predicted, tested), validation[best], {"k": ks[best]}, recall=recall(predicted, tested))
 
     def _votes(
         self, task: Task, nodes: Int[Tensor, " m"], ks: tuple[int, ...], device: torch.device

@@ -5,10 +5,12 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from localgcl.system.notebook import html_table
+
 
 @dataclasses.dataclass(frozen=True)
 class Scores:
-    """The result of one evaluation. All scores are in percent.
+    """The result of one evaluation, in percent but for targets that are numbers.
 
     Args:
         protocol: What was done, in words: the classifier, its grid and what its settings were picked on.
@@ -20,6 +22,10 @@ class Scores:
         over: What mean and deviation are taken over, such as "20 splits".
         seed: The seed every random choice was derived from.
         extra: Further metrics by name, as many values each.
+        splits: How the splits were made, in words; empty where the caller gave them.
+        unit: "%", or nothing for scores of targets that are numbers.
+        recall: By class, the share of its test nodes that are classified correctly, in percent: the mean over splits. Empty
+            where nothing is classified.
 
     Example:
         >>> print(Scores("linear probe", "accuracy", (80.0, 82.0), over="2 splits"))
@@ -35,6 +41,9 @@ class Scores:
     over: str = "1 split"
     seed: int = 0
     extra: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=dict)
+    splits: str = dataclasses.field(default="", compare=False)  # the same splits may be described in several ways
+    unit: str = "%"
+    recall: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -46,25 +55,48 @@ class Scores:
         return _deviation(self.values)
 
     def __str__(self) -> str:
-        text = f"{self.mean:.2f} ± {self.std:.2f} ({self.metric} in %, {self.over}, {self.protocol})"
-        others = [f"{name} {statistics.fmean(values):.2f} ± {_deviation(values):.2f}" for name, values in self.extra.items()]
-        return "; ".join([text, *others])
+        text = f"{self.shown(self.values)} ({self.measure}, {self.over}, {self.protocol})"
+        return "; ".join([text, *(f"{name} {self.shown(values)}" for name, values in self.extra.items())])
+
+    @property
+    def measure(self) -> str:
+        """The metric with its unit."""
+        return f"{self.metric} in {self.unit}" if self.unit else self.metric
+
+    def shown(self, values: tuple[float, ...]) -> str:
+        """Mean and deviation of some values, for people."""
+        return f"{self._number(statistics.fmean(values))} ± {self._number(_deviation(values))}"
+
+    def _number(self, value: float) -> str:
+        if self.unit:
+            return f"{value:.2f}"
+        return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+
+    def _repr_html_(self) -> str:
+        columns = {self.metric: self.values, **self.extra}
+        rows = [
+            (name, self._number(statistics.fmean(values)), self._number(_deviation(values))) for name, values in columns.items()
+        ]
+        notes = [f"{'in %, ' * bool(self.unit)}{self.over}, {self.protocol}", *[self.splits] * bool(self.splits)]
+        return html_table(rows, header=("score", "mean", "deviation"), notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: every field, and `mean` and `std`."""
         return {
             "protocol": self.protocol,
             "metric": self.metric,
-            "unit": "percent",
+            "unit": "percent" if self.unit else None,
             "mean": self.mean,
             "std": self.std,
             "over": self.over,
+            "splits": self.splits,
             "values": list(self.values),
             "validation": list(self.validation),
             "picks": [dict(pick) for pick in self.picks],
             "names": list(self.names),
             "seed": self.seed,
             "extra": {name: list(values) for name, values in self.extra.items()},
+            "recall": dict(self.recall),
         }
 
 

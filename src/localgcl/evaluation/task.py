@@ -38,6 +38,8 @@ class SplitScore:
     validation: float | None = None
     pick: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     extra: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    recall: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    """By class that has test nodes, the share of them that is classified correctly, in percent."""
 
 
 class Probe(abc.ABC):
@@ -96,6 +98,17 @@ def normalised_rows(x: Matrix) -> Matrix:
     norm = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0).astype(np.float32)
     return sp.csr_array(sp.diags_array(scale) @ x)
+
+
+def recall(predicted: Int[Tensor, " k"], truth: Int[Tensor, " k"]) -> dict[int, float]:
+    """By class, the percentage of its entries that are predicted correctly.
+
+    Example:
+        >>> recall(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
+        {0: 50.0, 1: 100.0}
+    """
+    predicted, truth = predicted.cpu(), truth.cpu()
+    return {label: accuracy(predicted[truth == label], truth[truth == label]) for label in truth.unique().tolist()}
 
 
 def accuracy(predicted: Int[Tensor, " k"], truth: Int[Tensor, " k"]) -> float:

@@ -30,8 +30,9 @@ from localgcl.graph.checks import (
 from localgcl.graph.csr import CSR, Transposed, as_features, select_rows, sort_edges
 from localgcl.graph.induced import induced, selected
 from localgcl.graph.merging import add_reversed, merge_repeats, undirected
+from localgcl.graph.shown import as_html, sizes_in_words
 from localgcl.graph.split import Split
-from localgcl.graph.statistics import edge_homophily, structure_summary
+from localgcl.graph.statistics import edge_homophily, summary
 from localgcl.graph.weights import check_weights, unless_ones, weighted_edges
 
 
@@ -186,12 +187,13 @@ class Graph:
         return self.indices.device
 
     def __repr__(self) -> str:
-        layout = "sparse" if self.x.layout == torch.sparse_csr else "dense"
-        return (
-            f"Graph({self.name!r}: {self.num_nodes:,} nodes, {self.num_edges:,} directed edges"
-            f"{'' if self.weights is None else ' with weights'}, "
-            f"{self.num_features:,} {layout} features, {self.num_classes} classes, {len(self.splits)} splits)"
-        )
+        return f"Graph({self.name!r}: {', '.join(sizes_in_words(self))})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def __sklearn_clone__(self) -> "Graph":
+        return self  # frozen: clones of an estimator share it, where scikit-learn would copy every array
 
     # Structure
 
@@ -338,12 +340,4 @@ class Graph:
 
     def summary(self) -> dict[str, float | int]:
         """Sizes, components and degrees, by name."""
-        sizes: dict[str, float | int] = {
-            "nodes": self.num_nodes,
-            "directed edges": self.num_edges,
-            "self-loops": int(self.loops.sum()),
-            "features": self.num_features,
-            "classes": self.num_classes,
-        }
-        labelled = {} if self.y is None else {"homophily": self.homophily()}
-        return sizes | structure_summary(self.csr) | labelled
+        return summary(self)

@@ -128,8 +128,12 @@ def featureless(
     name: str = "graph",
     weights: Any = None,
     class_names: Sequence[str] | None = None,
+    stacklevel: int = 3,
 ) -> Graph:
-    """A graph with structural features, for edges that come without any; warns that it does so. O(|E| f)."""
+    """A graph with structural features, for edges that come without any; warns that it does so. O(|E| f).
+
+    `stacklevel` is that of the warning: by default it names the caller of the caller.
+    """
     known: dict[str, Any] = {"y": y, "splits": splits, "node_ids": node_ids, "name": name, "weights": weights}
     bare = Graph.from_edges(source, target, x=torch.zeros(num_nodes, 1), class_names=class_names, copy=False, **known)
     x = structural_features(bare.symmetrized())
@@ -137,7 +141,7 @@ def featureless(
         f"no features given: using {x.shape[1]} structural features computed from the edges alone "
         "(log degree and hashed random walks); pass features if the nodes have any",
         LocalGCLWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return bare.with_features(x, copy=False)
 

@@ -1,11 +1,16 @@
 """Statistics of a graph's structure and labels."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.graph.csr import CSR
+
+if TYPE_CHECKING:
+    from localgcl.graph.graph import Graph
 
 
 def edge_homophily(csr: CSR, y: Int[Tensor, " n"]) -> float:
@@ -19,6 +24,19 @@ def edge_homophily(csr: CSR, y: Int[Tensor, " n"]) -> float:
         return float(alike.mean())
     weights = csr.weights[known].double()
     return float((alike * weights).sum() / weights.sum())
+
+
+def summary(graph: "Graph") -> dict[str, float | int]:
+    """Sizes, components, degrees and, with labels, homophily, by name."""
+    sizes: dict[str, float | int] = {
+        "nodes": graph.num_nodes,
+        "directed edges": graph.num_edges,
+        "self-loops": int(graph.loops.sum()),
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+    }
+    labelled = {} if graph.y is None else {"homophily": graph.homophily()}
+    return sizes | structure_summary(graph.csr) | labelled
 
 
 def structure_summary(csr: CSR) -> dict[str, float | int]:

@@ -60,7 +60,7 @@ def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Col
         parse_ids: Read ids that are written like integers as integers (see `as_ids`).
         columns: Which column has the node ids, which ones to leave out, and how the others become numbers.
     """
-    table = _with_id_first(table, columns.id, place)
+    table = with_id_first(table, columns.id, place)
     if table.num_columns < 2:
         raise ValueError(f"{place} has only the column {table.column_names[0]!r:.80}; give the id first, then the features")
     ids = _unique_ids(table, place, parse_ids)
@@ -85,9 +85,12 @@ def labels_of(
 
     `id` is the column of node ids, by default the first, and `names` are as for `read_labels`.
     """
-    table = _with_id_first(table, id, place)
+    table = with_id_first(table, id, place)
     if table.num_columns != 2:
-        raise ValueError(f"{place} has the columns {listed(table.column_names)}; labels need two: id and label")
+        raise ValueError(
+            f"{place} has the columns {listed(table.column_names)}; labels need two: id and label (several targets can only be "
+            "evaluated: localgcl evaluate RUN --labels FILE)"
+        )
     ids = _unique_ids(table, place, parse_ids)
     numbers, found = read_labels(label_array(table.column(1), place), place, lambda row: ids[row].as_py(), names)
     return Rows(place, ids, numbers, found)
@@ -115,7 +118,7 @@ def encoding_for(table: Any, place: str, columns: Columns) -> Encoding:
 
 def refuse_texts(table: Any, place: str, columns: Columns) -> None:
     """As `refuse_mixed`, for a table whose cells were all read as text: those that are written like numbers are numbers."""
-    table = _without_dropped(_with_id_first(table, columns.id, place), columns, place)
+    table = _without_dropped(with_id_first(table, columns.id, place), columns, place)
     for at in range(1, table.num_columns):
         numbers = values(cells_of(table.column(at)), NUMBER)
         if numbers is not None:
@@ -137,7 +140,8 @@ def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
         raise ValueError(f"{place}: node {node!r:.80} has a feature that is NaN or infinite; fill or drop it")
 
 
-def _with_id_first(table: Any, id: str | None, place: str) -> Any:
+def with_id_first(table: Any, id: str | None, place: str) -> Any:
+    """The table with the column of node ids first: `id`, or the one that comes first."""
     table = ids_first(table, place)
     return table.select(put_first(table.num_columns, id_column(table.column_names, id, place)))
 

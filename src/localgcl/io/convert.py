@@ -1,5 +1,6 @@
 """as_graph: a Graph from what other libraries hold. to_pyg: a PyG object from a Graph."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ def as_graph(
     source: str | None = None,
     target: str | None = None,
     id: str | None = None,
+    drop: Sequence[str] | None = None,
+    encode: Any = None,
 ) -> Graph:
     """The graph that `obj` describes, whatever its type. Arguments passed beside `obj` replace what `obj` holds.
 
@@ -62,6 +65,9 @@ def as_graph(
         source: The column of a table of edges that has the nodes they leave, in any case; `source` when not given.
         target: The column of the nodes that they enter; `target` when not given.
         id: The column of node ids in tables `x` and `y`; the first one when not given.
+        drop: Columns of a table `x` to leave out.
+        encode: "auto" turns columns of booleans, dates and categories of a table `x`, and empty cells, into numbers, and keeps
+            how in `Graph.encoding`. That, or the file encoding.json of a run, encodes other tables in the same way.
 
     Raises:
         TypeError: `obj` is none of these.
@@ -73,19 +79,22 @@ def as_graph(
     """
     if isinstance(obj, tuple):
         obj, x, y = _unpacked(obj, x, y)
-    if isinstance(obj, Graph) and all(given is None for given in (x, y, node_ids, name, weight, source, target, id)):
+    columns = _columns(source, target, id, drop, encode)
+    if isinstance(obj, Graph) and all(given is None for given in (x, y, node_ids, name, weight, *columns)):
         return obj
-    edges, columns = as_table(obj), Columns(source, target, id)
+    edges = as_table(obj)
     if edges is not None:
         if node_ids is not None:
             raise ValueError("node_ids cannot be given beside a table of edges; its columns and those of x hold the ids")
         parts, x, y = _from_tables(edges, x, y, weight, columns), None, None
     else:
         if any(columns):
-            raise ValueError("source, target and id name columns of tables, and the edges are in none; leave them out")
+            raise ValueError(
+                "source, target, id, drop and encode are for columns of tables, and the edges are in none; leave them out"
+            )
         _refuse_tables(x=x, y=y)
         parts = parts_of(obj, x if x is not None else node_ids, weight)
-    names = parts.feature_names if x is None else None
+    names, encoding = (parts.feature_names, parts.encoding) if x is None else (None, None)
     x, y = (parts.x if x is None else x), (parts.y if y is None else y)
     ids = _id_array(parts.node_ids if node_ids is None else node_ids)
     read = None if y is None else read_labels(y, "y", lambda row: _name(ids, row))
@@ -104,7 +113,8 @@ def as_graph(
         raise ValueError(
             f"features have {len(features)} rows, but the graph has {parts.num_nodes} nodes; give one row per node"
         )
-    return Graph.from_edges(parts.source, parts.target, x=features, feature_names=names, copy=False, **known)
+    graph = Graph.from_edges(parts.source, parts.target, x=features, feature_names=names, copy=False, **known)
+    return graph if encoding is None else graph.derived(encoding=encoding)
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -129,6 +139,14 @@ def to_pyg(graph: Graph) -> Any:
     return data
 
 
+def _columns(source: str | None, target: str | None, id: str | None, drop: Sequence[str] | None, encode: Any) -> Columns:
+    if encode is not None:
+        from localgcl.io.encoding_files import as_encoding  # brings pyarrow
+
+        encode = as_encoding(encode)
+    return Columns(source, target, id, None if drop is None else tuple(drop), encode)
+
+
 def _unpacked(parts: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any, Any]:
     """Edges, x and y of a tuple of two or three."""
     if len(parts) not in (2, 3):
@@ -145,8 +163,10 @@ def _from_tables(edges: Any, x: Any, y: Any, weight: str | None, columns: Column
 
     edge_part = edges_of(edges, "the table of edges", weight=weight, columns=columns)
     features = labels = names = None
+    table = None if x is None else as_table(x)
+    if table is None and (columns.drop or columns.encode is not None):
+        raise ValueError("drop and encode are for columns of a table x, and there is none; leave them out")
     if x is not None:
-        table = as_table(x)
         features = Rows("x", None, x) if table is None else features_of(table, "x", columns=columns)
         x, names = features.values, features.names
     if y is not None:
@@ -155,6 +175,8 @@ def _from_tables(edges: Any, x: Any, y: Any, weight: str | None, columns: Column
     joined = join(edge_part, features, labels)
     known: dict[str, Any] = {"node_ids": joined.node_ids, "feature_names": names, "weights": edge_part.weights}
     known["class_names"] = None if labels is None else labels.names
+    if features is not None and features.encoding is not None:
+        known["encoding"] = features.encoding.to_dict()
     return GraphParts(joined.source, joined.target, len(joined.node_ids), x, joined.y, **known)
 
 

@@ -146,18 +146,9 @@ def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding
     Raises:
         ValueError: Columns can become no numbers: free text, too many categories, nothing but missing cells; all are listed.
     """
-    refused: dict[str, str] = {}
-    columns = []
-    for name in table.column_names:
-        if name not in drop:
-            cells = cells_of(table.column(name))
-            kind = kind_of_cells(cells)
-            reason = _reason(cells, kind)
-            if reason:
-                refused[name] = reason
-            else:
-                assert kind is not None
-                columns.append(_fitted(name, kind, cells))
+    found = {name: fit_column(name, cells_of(table.column(name))) for name in table.column_names if name not in drop}
+    refused = {name: fitted for name, fitted in found.items() if isinstance(fitted, str)}
+    columns = [fitted for fitted in found.values() if isinstance(fitted, Column)]
     if refused:
         named = ", ".join(f"{name!r:.80} ({why})" for name, why in refused.items())
         raise ValueError(
@@ -167,6 +158,16 @@ def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding
     if not columns:
         raise ValueError(f"{place} has no column of features left; drop fewer")
     return Encoding(tuple(columns), tuple(drop))
+
+
+def fit_column(name: str, cells: Any) -> Column | str:
+    """How the cells of a column, as `cells_of` gives them, become features; in words, why they cannot."""
+    kind = kind_of_cells(cells)
+    reason = _reason(cells, kind)
+    if reason:
+        return reason
+    assert kind is not None
+    return _fitted(name, kind, cells)
 
 
 def _reason(cells: Any, kind: str | None) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from localgcl.io.arrays import to_array
 from localgcl.system.files import replacing
+from localgcl.system.paths import check_writable
 from localgcl.system.text import shown
 
 Array = NDArray[Any]
@@ -53,23 +54,37 @@ def write_embeddings(path: str | os.PathLike[str], z: Any, node_ids: Any = None,
         OSError: The file could not be written; nothing is left of it.
     """
     path = Path(path)
+    write = writer_of(path)
+    matrix, ids = _checked(z, node_ids)
+    with new_file(path, overwrite=overwrite) as file:
+        write(file, matrix, ids)
+
+
+def writer_of(path: Path) -> Writer:
+    """The writer of the format that the extension of `path` names; ValueError if there is none."""
     kind = max((known for known in WRITERS if path.name.lower().endswith(known)), key=len, default=None)
     if kind is None:
         raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(WRITERS)}")
-    matrix, ids = _checked(z, node_ids)
-    with new_file(path, overwrite=overwrite) as file:
-        WRITERS[kind](file, matrix, ids)
+    return WRITERS[kind]
 
 
-@contextlib.contextmanager
-def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when all is written."""
+def check_new(path: Path, *, overwrite: bool) -> None:
+    """Raises OSError or ValueError unless a file can be written to `path`, over another one only if `overwrite`."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {shown(path.parent)} does not exist; create it first")
     if path.is_dir():
         raise ValueError(f"{shown(path)} is a folder; name a file")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{shown(path)} exists already; choose another name, or pass overwrite=True to replace it")
+        raise FileExistsError(
+            f"{shown(path)} exists already; choose another name, or replace it with --force (overwrite=True in Python)"
+        )
+    check_writable(path)
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A file to write to, which gets its name when all is written."""
+    check_new(path, overwrite=overwrite)
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
             yield file

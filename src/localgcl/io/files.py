@@ -19,8 +19,8 @@ from localgcl.io.columns import check_finite, edges_of, features_of, labels_of, 
 from localgcl.io.damage import check_expansion
 from localgcl.io.encoding_files import as_encoding
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
-from localgcl.io.ids import Edges, Nodes, Rows, as_ids, join, labels_by_node
-from localgcl.io.labels import Labels, read_labels
+from localgcl.io.ids import Edges, Rows, as_ids, join
+from localgcl.io.labels import read_labels
 from localgcl.io.numpy_files import member_names, read_npz
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.sparse_files import holds_sparse_matrix
@@ -86,13 +86,19 @@ def read_graph(
         raise ValueError("drop and encode are for columns of features, and none are given; leave them out (--drop, --encode)")
     edge_part = read_edges(Path(edges), weight, columns)
     rows = None if features is None else read_features(Path(features), columns)
-    classes = None if labels is None else _read_labels(Path(labels), columns)
-    joined = join(edge_part, rows, classes)
-    known: dict[str, Any] = {"y": joined.y, "node_ids": joined.node_ids, "weights": edge_part.weights}
+    classes = None if labels is None else read_classes(Path(labels), columns)
+    return joined_graph(edge_part, rows, classes, name or graph_name(edges))
+
+
+def joined_graph(edges: Edges, rows: Rows | None, classes: Rows | None, name: str) -> Graph:
+    """The graph of parts that were read, matched by node id; ValueError if they do not fit each other."""
+    joined = join(edges, rows, classes)
+    known: dict[str, Any] = {"y": joined.y, "node_ids": joined.node_ids, "weights": edges.weights, "name": name}
     known["class_names"] = None if classes is None else classes.names
-    known["name"] = name or graph_name(edges)
     if rows is None:
-        return featureless(joined.source, joined.target, len(joined.node_ids), **known)
+        return featureless(
+            joined.source, joined.target, len(joined.node_ids), stacklevel=4, **known
+        )  # names read_graph's caller
     # No copy: the matrix was made here.
     graph = Graph.from_edges(joined.source, joined.target, x=rows.values, feature_names=rows.names, copy=False, **known)
     return graph if rows.encoding is None else graph.derived(encoding=rows.encoding.to_dict())
@@ -107,21 +113,6 @@ def graph_name(edges: PathLike) -> str:
     """
     *parts, last = Path(edges).name.split(".")
     return next((part for part in parts or [last] if part.strip()), "graph")
-
-
-def read_labelled_embeddings(embeddings: PathLike, labels: PathLike, *, id: str | None = None) -> tuple[Array, Labels]:
-    """Reads embeddings, shape (n, d), and the class of each row, matched by node id.
-
-    Args:
-        embeddings: CSV, TSV or Parquet with the id first; NPY or NPZ with `x` for the nodes 0..n-1.
-        labels: As for `read_graph`.
-        id: The column of node ids in `labels`; the first one when not given.
-    """
-    rows = read_features(Path(embeddings))
-    if sp.issparse(rows.values):
-        raise ValueError(f"{shown(embeddings)} is a sparse matrix; give one dense row per node")
-    classes = _read_labels(Path(labels), Columns(id=id))
-    return rows.values, Labels(labels_by_node(classes, Nodes.of_rows(rows)), classes.names)
 
 
 def read_edges(path: Path, weight: str | None, columns: Columns = DEFAULT) -> Edges:
@@ -210,7 +201,7 @@ def _feature_table(path: Path, kind: str, columns: Columns) -> Any:
         raise
 
 
-def _read_labels(path: Path, columns: Columns = DEFAULT) -> Rows:
+def read_classes(path: Path, columns: Columns = DEFAULT) -> Rows:
     """Labels as int64 class numbers, -1 where unknown."""
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:

@@ -57,7 +57,8 @@ def read_labels(values: Any, place: str, node: Callable[[int], Any] = int, names
         row = int(np.argmin(valid))
         raise ValueError(
             f"{place}: the label of node {node(row)!r:.80} is {labels[row : row + 1].tolist()[0]!r:.80}, not a class number; "
-            "number the classes 0, 1, 2... (-1: unknown), or name all of them in words"
+            "number the classes 0, 1, 2... (-1: unknown), or name all of them in words (numbers to predict can only be "
+            "evaluated: localgcl evaluate RUN --labels FILE)"
         )
     return Labels(numbers, tuple(found) or None)
 

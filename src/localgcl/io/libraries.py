@@ -43,6 +43,7 @@ class GraphParts(NamedTuple):
     feature_names: Any = None
     weights: Any = None
     class_names: Any = None
+    encoding: Any = None
 
 
 def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphParts:
@@ -57,7 +58,7 @@ def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphPart
     if isinstance(obj, Graph):
         refuse_weight_name(weight, "a localgcl.Graph")
         known = (obj.splits, obj.node_ids, obj.name, obj.feature_names, obj.weights if weight is None else None)
-        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known, obj.class_names)
+        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known, obj.class_names, obj.encoding)
     if "torch_geometric.Data" in kin:
         return _from_pyg(obj, weight)
     if "networkx.Graph" in kin:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.io.export import new_file, write_embeddings
+from localgcl.io.export import check_new, new_file, write_embeddings, writer_of
 from localgcl.system.files import replacing
 from localgcl.system.team import ALONE, Team, share
 
@@ -103,6 +103,15 @@ def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision
             raise ValueError(f"{done} rows were written, and there are {len(ids)} ids")
 
 
+def check_output(path: str | os.PathLike[str], *, overwrite: bool, precision: Precision = "float32") -> None:
+    """Raises what `write_blocks` would, before anything is computed: of a wrong extension or precision, a file that exists."""
+    path = Path(path)
+    writer_of(path)
+    if path.suffix.lower() not in STREAMED and precision != "float32":
+        raise ValueError(f"precision is {precision}, but {path.suffix!r} has float32 only; write {' or '.join(STREAMED)}")
+    check_new(path, overwrite=overwrite)
+
+
 def write_blocks(
     path: str | os.PathLike[str],
     blocks: Iterable[Array],
@@ -113,9 +122,8 @@ def write_blocks(
 ) -> None:
     """`write_embeddings` from blocks of rows. NPY and Parquet files hold one at a time in memory, other formats all of them."""
     path = Path(path)
+    check_output(path, overwrite=overwrite, precision=precision)
     if path.suffix.lower() not in STREAMED:
-        if precision != "float32":
-            raise ValueError(f"precision is {precision}, but {path.suffix!r} has float32 only; write {' or '.join(STREAMED)}")
         write_embeddings(path, np.concatenate(list(blocks)), node_ids, overwrite=overwrite)
         return
     with new_file(path, overwrite=overwrite) as file:

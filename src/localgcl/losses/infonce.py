@@ -50,8 +50,8 @@ def two_view_infonce(
     """The two-view InfoNCE loss L above.
 
     Args:
-        u: Projections in one view, any scale; row i belongs to node i. NaN or infinite ones raise ValueError (on a GPU, where
-            looking at them would make the host wait, the loss is NaN).
+        u: Projections in one view, any scale; row i belongs to node i. NaN or infinite rows raise ValueError. On a GPU the host
+            waits for the loss to see them; `two_view_terms` neither waits nor checks.
         v: Projections in the other view.
         temperature: tau, above 0.
         negatives: "exact"; a random feature map by name or as an object, which makes time linear in |V|; "auto", the

@@ -26,7 +26,8 @@ from torch import Tensor
 from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
-from localgcl.losses.finite import refuse_non_finite
+from localgcl.io.neighbourhoods import neighbourhoods
+from localgcl.losses.finite import can_read, refuse_non_finite
 from localgcl.nn.features import MAPS, Draw, FeatureMap
 from localgcl.nn.features import negatives as known_negatives
 from localgcl.ops import (
@@ -56,7 +57,7 @@ class LocalTerms(NamedTuple):
 
 def local_contrastive(
     z: Float[Tensor, "n d"],
-    graph: Graph | CSR,
+    graph: Any,
     *,
     temperature: float = 0.5,
     positives: Positives = "mean",
@@ -70,11 +71,11 @@ def local_contrastive(
     """The Local-GCL loss (Eq. 5). O(|E| d) for the positives; the negatives cost O(|V| D log d) kernelised, O(|V|^2 d) exact.
 
     Args:
-        z: Embeddings, any scale; row i belongs to node i of `graph`. NaN or infinite ones raise ValueError on the CPU; on a GPU
-            they make the loss NaN, because looking at them would make the host wait.
-        graph: Its CSR rows are the neighbourhoods N(i). For a batch, a rectangular `CSR`: row i lists the rows of z that are
-            neighbours of row i. Rows of z beyond those of the CSR are neighbours only: they have no terms and are no
-            negatives.
+        z: Embeddings, any scale; row i belongs to node i of `graph`. NaN or infinite rows raise ValueError. On a GPU the host
+            waits for the loss to see them; `local_terms` neither waits nor checks.
+        graph: The edges: a `Graph`, or anything that `neighbourhoods` takes, such as an `edge_index` or a PyG `Data`. Its CSR
+            rows are the neighbourhoods N(i). For a batch, a rectangular `CSR`: row i lists the rows of z that are neighbours
+            of row i. Rows of z beyond those of the CSR are neighbours only: they have no terms and are no negatives.
         temperature: tau, above 0.
         positives: "mean" over the neighbours; "max": the most similar one only, whatever its edge weighs; "weighted" by their
             similarity.
@@ -106,14 +107,14 @@ def local_contrastive(
     )
     loss = terms.positive + terms.negative
     refuse_non_finite(loss, z=z)
-    if z.device.type == "cpu" and terms.clamped > 0:  # on a GPU, asking would make the host wait
+    if can_read(loss) and terms.clamped > 0:
         warnings.warn(clamp_message(float(terms.clamped), temperature), LocalGCLWarning, stacklevel=2)
     return loss
 
 
 def local_terms(
     z: Float[Tensor, "n d"],
-    graph: Graph | CSR,
+    graph: Any,
     *,
     counted: Bool[Tensor, " b"] | None = None,
     reduce: Reduce | None = None,
@@ -127,6 +128,7 @@ def local_terms(
     added: Float[Tensor, " b"] | None = None,
 ) -> LocalTerms:
     """The terms of `local_contrastive` separately, for logs and reports. Also takes the arguments of both terms."""
+    graph = neighbourhoods(graph, z.shape[0], z.device)
     neighbours = neighbours_of(graph, include_self=include_self)
     if z.shape[0] != neighbours.num_columns:
         raise ValueError(f"{z.shape[0]} embeddings for {neighbours.num_columns} nodes; give one row per node")

@@ -18,6 +18,7 @@ from localgcl.methods.gmi import GMI
 from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.mvgrl import MVGRL
+from localgcl.methods.plugins import LOADED, load_installed
 from localgcl.methods.sugrl import SUGRL
 
 METHODS: dict[str, type[Method]] = {
@@ -36,13 +37,13 @@ METHODS: dict[str, type[Method]] = {
     "raw-features": RawFeatures,
 }
 """Methods by name. `METHODS["mine"] = MyMethod` makes a method known to the command line, estimators, searches and
-experiments."""
+experiments. Methods of plug-ins join them at the end of this file (see `plugins`)."""
 
 
 def find_method(name: str) -> type[Method]:
     """The method called `name`; ValueError with a suggestion when there is none."""
     if name not in METHODS:
-        raise ValueError(f"there is no method {name!r:.100}{suggestion(name, METHODS)}")
+        raise ValueError(LOADED.broken.get(name) or f"there is no method {name!r:.100}{suggestion(name, METHODS)}")
     return METHODS[name]
 
 
@@ -50,3 +51,6 @@ def configure(method: str, values: Mapping[str, Any]) -> Config:
     """A configuration from flat `name = value` pairs; what is not named is the method's own default, or the shared one."""
     kind = find_method(method)
     return Config.build(method, kind.Options, {**kind.defaults, **values})
+
+
+load_installed(METHODS)  # last: plug-ins import from this package

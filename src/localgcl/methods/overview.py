@@ -13,16 +13,18 @@ def overview(num_nodes: int, num_edges: int, num_features: int, dim: int) -> lis
     """A header and one row a method, for a graph of that size."""
     rows: list[tuple[str, ...]] = [HEADER]
     for name, kind in METHODS.items():
-        memory = ", ".join(
-            in_bytes(kind.memory(num_nodes, num_edges, num_features, configure(name, {"dim": dim, **mode}))) + label
-            for mode, label in _modes(kind.Options)
-        )
+        sizes = step_bytes(name, num_nodes, num_edges, num_features, dim)
+        memory = ", ".join(f"{in_bytes(size)} {mode}".rstrip() for mode, size in sizes.items())
         rows.append((name, "yes" if kind.augments else "no", memory, kind.cost, kind.idea, kind.paper))
     return rows
 
 
-def _modes(options: type[Any]) -> list[tuple[dict[str, str], str]]:
-    """The forms of a method: one, or two if it has the option `mode`."""
-    if "mode" not in {field.name for field in dataclasses.fields(options)}:
-        return [({}, "")]
-    return [({"mode": mode}, f" {mode}") for mode in ("faithful", "scalable")]
+def step_bytes(method: str, num_nodes: int, num_edges: int, num_features: int, dim: int) -> dict[str, int]:
+    """Bytes of a step by the form of a method: one form, called "", or two if it has the option `mode`."""
+    kind = METHODS[method]
+    has_modes = "mode" in {field.name for field in dataclasses.fields(kind.Options)}
+    forms: dict[str, dict[str, Any]] = {mode: {"mode": mode} for mode in ("faithful", "scalable")} if has_modes else {"": {}}
+    return {
+        name: kind.memory(num_nodes, num_edges, num_features, configure(method, {"dim": dim, **form}))
+        for name, form in forms.items()
+    }

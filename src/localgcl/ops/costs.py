@@ -143,7 +143,7 @@ def explain(
         return f"negatives: {choice} (by work count: no costs are measured on {torch.device(device).type})"
     memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
     rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
-    predicted = f"by {best.backend}: predicted {_time(best.seconds)}{memory} a {per}"
+    predicted = f"this term alone, by {best.backend}: predicted {_time(best.seconds)}{memory} a {per}"
     return f"negatives: {choice} ({'; '.join([predicted, ', '.join(rest)])})"
 
 

@@ -78,6 +78,29 @@ def _temporary(path: Path) -> Iterator[Path]:
             os.close(descriptor)
 
 
+@contextlib.contextmanager
+def locked_folder(folder: Path, otherwise: str) -> Iterator[None]:
+    """Makes `folder` if need be and locks it; FileExistsError with the message `otherwise` if another process has.
+
+    Where there are no locks (Windows, some network file systems), two processes are not told apart.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            _lock(descriptor)
+        except BlockingIOError as error:
+            raise FileExistsError(otherwise) from error
+        except OSError:  # this file system has no locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _lock(descriptor: int, *, wait: bool = False) -> None:
     """Locks a file until it is closed; OSError if another process has locked it (unless `wait`), or if there are no locks."""
     if fcntl is None:

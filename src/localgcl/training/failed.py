@@ -5,7 +5,10 @@ import re
 from pathlib import Path
 
 _LOG = logging.getLogger(__name__)
-_OURS = ("config.toml", "features.json", "metrics.csv", "tensorboard", "checkpoint-*.safetensors", "failed.txt")
+_OURS = (
+    *("config.toml", "features.json", "encoding.json", "metrics.csv", "tensorboard"),
+    *("checkpoint-*.safetensors", "failed.txt"),
+)
 """Files of a run without weights. The mark comes last: it stays until all others are moved."""
 
 
@@ -28,11 +31,11 @@ def require_resumable(folder: Path) -> None:
 
 
 def is_vacant(folder: Path) -> bool:
-    """True if a run may be written to this folder: it holds at most attempts that failed, and names of features.
+    """True if a run may be written to this folder: it holds at most attempts that failed, names of features and an encoding.
 
-    Names are written before the config.toml that makes a folder a run: alone, they are what a killed process left.
+    These two are written before the config.toml that makes a folder a run: alone, they are what a killed process left.
     """
-    return all(re.fullmatch(r"failed-\d+|features\.json", path.name) for path in folder.iterdir())
+    return all(re.fullmatch(r"failed-\d+|(features|encoding)\.json", path.name) for path in folder.iterdir())
 
 
 def set_aside(folder: Path) -> bool:

@@ -9,6 +9,7 @@ from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.names import match_features
 from localgcl.methods.parts import warn_of_unused_weights
+from localgcl.methods.plugins import origin_of
 from localgcl.ops.negatives import Reduce
 from localgcl.system.devices import choose_device
 from localgcl.system.files import remove_leftovers
@@ -16,9 +17,10 @@ from localgcl.system.memory import explained
 from localgcl.system.provenance import describe
 from localgcl.system.team import ALONE, Team
 from localgcl.system.threads import reproducible
+from localgcl.training.callbacks import Callback, TensorBoard
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
 from localgcl.training.failed import TrainingFailed, mark_failed, require_resumable
-from localgcl.training.loop import Callback, Interrupted, train
+from localgcl.training.loop import Interrupted, train
 from localgcl.training.mapped import compute_rows, on_device, prepared_for, statistics_for
 from localgcl.training.model import Model
 from localgcl.training.preflight import preflight
@@ -53,7 +55,7 @@ def fit(
         warm_start: A run folder whose weights to start from.
         reduce: Sums a vector over ranks, where several of them train one model (see `Method.batches`). With `Ranks`, all of
             them call this function; the first one writes the run folder, which all of them see.
-        callbacks: Called with each logged row.
+        callbacks: Called with each logged row (see `Callback`); one that raises `StopTraining` ends training.
         progress_bar: Show one on stderr.
         force_memory: Start though the run is estimated to take more memory than there is.
         reading: Bytes that reading the graph took at its peak, if known.
@@ -98,7 +100,7 @@ def fit(
             _start_from(model, start)
         callbacks = [*callbacks, *_tensorboard(config, folder)]
         if folder is not None and run is None:
-            made = describe() | ({} if ranks is None else ranks.made())
+            made = describe() | ({} if ranks is None else ranks.made()) | origin_of(config.method)
             run = _new_run(RunFolder(Path(folder), config, source or {}, made, model.feature_names, graph.encoding), team)
         model.method.to(device)
         prepared = on_device(prepared, device)
@@ -167,19 +169,4 @@ def _tensorboard(config: Config, folder: str | os.PathLike[str] | None) -> list[
         return []
     if folder is None:
         raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise ImportError("TensorBoard is not installed; pip install 'localgcl[tensorboard]'") from error
-
-    writers: list[SummaryWriter] = []  # opened with the first row: the folder must exist
-
-    def write(row: dict[str, Any]) -> None:
-        if not writers:
-            writers.append(SummaryWriter(str(Path(folder) / "tensorboard")))
-        for name, value in row.items():
-            if name != "step":
-                writers[0].add_scalar(name, value, row["step"])
-        writers[0].flush()
-
-    return [write]
+    return [TensorBoard(Path(folder) / "tensorboard")]

@@ -5,18 +5,19 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from localgcl.config import LocalGCLWarning, TrainingOptions
 from localgcl.graph import Graph
 from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import Batch, Method
 from localgcl.ops.negatives import Reduce
+from localgcl.system.progress import progress as shown_progress
 from localgcl.system.team import ALONE
+from localgcl.training.callbacks import Callback, StopTraining
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.collapse import collapse_message, effective_rank, spread
 from localgcl.training.failed import TrainingFailed
@@ -24,9 +25,6 @@ from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder
 from localgcl.training.state import broken_tensor
 from localgcl.training.step import SharedStep, make_optimiser, make_step
-
-Callback = Callable[[dict[str, Any]], None]
-"""Called with each logged row: step, seconds, the method's terms and, now and then, spread and rank."""
 
 _REMEDY = "lower the learning rate or scale the features"
 # Ranks that are started again lose at most this share of the steps.
@@ -80,8 +78,7 @@ def train(
     batch: Batch | None = None
     started = time.perf_counter() - progress.seconds
     method.train()
-    bar = tqdm(total=training.steps, initial=progress.step, unit="step", leave=False, disable=None if progress_bar else True)
-    with interrupts, bar:
+    with interrupts, shown_progress(training.steps, "step", initial=progress.step, shown=progress_bar) as bar:
         for step, batch in zip(range(progress.step, training.steps), batches, strict=False):
             terms = optimisation.loss(batch)
             if training.patience > 0 or training.keep == "best":
@@ -93,9 +90,8 @@ def train(
             progress.step = step + 1
             stale = training.patience > 0 and progress.step - progress.best_step >= training.patience
             done = progress.step == training.steps or stale
-            if done and progress.best:
-                method.load_state_dict(progress.best)
-                _warn_of_no_progress(progress, training)
+            if done:
+                _restore_best(method, progress, training)
             # Reading a value makes the host wait for the GPU, so values are read only when a row is due.
             if step % training.log_every == 0 or done:
                 progress.seconds = time.perf_counter() - started
@@ -105,8 +101,9 @@ def train(
                     row |= _health(method, batch, step, ranks, warn=done)
                 rows.append(row)
                 bar.set_postfix(loss=f"{row['loss']:.4f}")
-                for callback in callbacks:
-                    callback(row)
+                if _told(callbacks, row, ranks) and not done:
+                    done = True
+                    _restore_best(method, progress, training)
             # Ranks stop after the step in which they told each other.
             stopping = optimisation.stopping if isinstance(optimisation, SharedStep) else interrupts.asked
             if run is not None and not done and (stopping or _due(progress.step, every)):
@@ -173,8 +170,27 @@ def _remember(loss: torch.Tensor, method: Method, progress: Progress, training: 
             progress.best = {name: tensor.detach().clone() for name, tensor in method.state_dict().items()}
 
 
-def _warn_of_no_progress(progress: Progress, training: TrainingOptions) -> None:
-    """Warns if the best weights are the initial ones: DGI's loss, for example, can rise first and fall back late."""
+def _told(callbacks: Sequence[Callback], row: dict[str, Any], ranks: Ranks | None) -> bool:
+    """Calls all callbacks with a row; True if one of them ends training."""
+    stop = False
+    for callback in callbacks:
+        try:
+            callback(row)
+        except StopTraining as error:
+            if ranks is not None:
+                raise ValueError("a callback cannot stop one of several ranks; leave it out, or set patience") from error
+            stop = True
+    return stop
+
+
+def _restore_best(method: Method, progress: Progress, training: TrainingOptions) -> None:
+    """Loads the best weights, if they are kept.
+
+    Warns if they are the initial ones: DGI's loss, for example, can rise first and fall back late.
+    """
+    if not progress.best:
+        return
+    method.load_state_dict(progress.best)
     if progress.best_step == 1 < progress.step:
         remedy = f"raise patience from {training.patience}" if progress.step < training.steps else "train for more steps"
         warnings.warn(

@@ -12,10 +12,11 @@ from localgcl.config import Config, read_toml
 from localgcl.datasets.source import Source
 from localgcl.io.encoding_files import FILE as ENCODING
 from localgcl.io.encoding_files import write_encoding
-from localgcl.methods import configure
+from localgcl.methods import METHODS, configure
+from localgcl.methods.plugins import missing_plugin
 from localgcl.system.files import remove_leftovers, replacing
-from localgcl.system.text import folder_name
-from localgcl.training.failed import is_vacant, require_resumable, set_aside
+from localgcl.system.text import folder_name, shown
+from localgcl.training.failed import is_vacant, reason_of_failure, require_resumable, set_aside
 from localgcl.training.features import read_names, write_names
 from localgcl.training.metrics import read_metrics, write_metrics
 
@@ -50,8 +51,8 @@ class RunFolder:
         path = Path(path)
         if path.is_dir():
             remove_leftovers(path)
-        if path.exists() and not (path.is_dir() and (set_aside(path) or is_vacant(path))):
-            raise FileExistsError(f"{path} already exists; choose another folder, delete it, or continue it with --resume")
+        if not (path.is_dir() and set_aside(path)):
+            check_vacant(path)
         path.mkdir(parents=True, exist_ok=True)
         run = cls(path, config, dict(source), dict(made or {}), feature_names)
         tables: dict[str, Any] = {"method": config.method, "source": run.source, "settings": config.flat()}
@@ -59,6 +60,7 @@ class RunFolder:
         if feature_names is not None:
             tables["feature_names"] = len(feature_names)
             write_names(path, feature_names)  # first: a folder is a run once it has a config.toml
+        (path / ENCODING).unlink(missing_ok=True)  # of a killed process
         if encoding is not None:
             write_encoding(path, encoding)
         with replacing(run.config_file) as temporary:
@@ -79,7 +81,8 @@ class RunFolder:
             config = configure(tables["method"], tables["settings"])
             config.replace(threads=tables["made"].get("threads", 0))  # checks it: a resumed run takes this number
         except ValueError as error:
-            raise ValueError(f"{path / 'config.toml'}: {error}; restore a copy or train again") from error
+            remedy = missing_plugin(tables, METHODS) or "restore a copy or train again"
+            raise ValueError(f"{path / 'config.toml'}: {error}; {remedy}") from error
         return cls(path, config, tables["source"], tables["made"], read_names(path, tables.get("feature_names")))
 
     def check_same(self, given: dict[str, Any]) -> None:
@@ -133,6 +136,15 @@ class RunFolder:
     def write_metrics(self, rows: list[dict[str, Any]]) -> None:
         """Writes all rows, whole or not at all."""
         write_metrics(self.metrics, rows)
+
+
+def check_vacant(path: Path) -> None:
+    """Raises FileExistsError unless a run can be written to `path`: nothing is there, or a folder that it may use."""
+    failed = path.is_dir() and reason_of_failure(path) is not None and not (path / "weights.safetensors").exists()
+    if path.exists() and not (path.is_dir() and (failed or is_vacant(path))):
+        raise FileExistsError(
+            f"{shown(path)} already exists; choose another folder, replace it with --overwrite, or continue it with --resume"
+        )
 
 
 def default_folder(name: str) -> Path:

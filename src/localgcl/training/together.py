@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.datasets.source import Source
-from localgcl.methods import configure
-from localgcl.methods.settings import choose_settings
-from localgcl.recipes import read_recipe
-from localgcl.system.text import shown
+from localgcl.training.asked import Asked, trained_line, written_line
 from localgcl.training.fit import fit
 from localgcl.training.model import Model
 from localgcl.training.ranks import Ranks
@@ -45,18 +42,15 @@ def train_together(
     ranks.require_same(source.folder)
     out = Path(out or default_folder(source.name))
     resume = resume or ranks.began(_made(out))
-    known, asked = source.to_dict(), {**settings, **({"method": method} if method else {})}
+    known, asked = source.to_dict(), Asked(method, recipe, settings)
     if resume:
-        run, stored = RunFolder.open(out), read_recipe(recipe, source.name) if recipe else {}
-        run.check_same({**known, **stored, **asked})
+        run = RunFolder.open(out)
+        asked.check_resumed(run, source.name, known)
         graph, config = source.read(), run.config
     else:
-        configure(method or "local-gcl", settings)  # wrong settings are refused before the graph is read
+        asked.check()
         graph = source.read()
-        chosen = choose_settings(method or "local-gcl", graph, recipe_file=recipe, given=settings)
-        config = ranks.told(chosen.config)
-        for line in (repr(graph), chosen.explain()):
-            say(line)
+        config = ranks.told(asked.choose(graph, None, say).config)
     say(f"{ranks.size} ranks share batches of {config.training.batch} nodes; negatives by random features, summed over ranks")
     quiet = {"say": say, "progress_bar": progress_bar} if ranks.rank == 0 else {}
     model = fit(
@@ -72,13 +66,13 @@ def train_together(
     )
     columns = write_array(RunFolder.open(out).embeddings, model, graph, out, ranks)
     if model.history:
-        last, sent = model.history[-1], ranks.traffic
-        say(f"{config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
+        sent = ranks.traffic
+        say(trained_line(model))
         say(
             f"each rank summed {sent.negatives / 2**20:.1f} MiB for negatives and {sent.gradients / 2**20:.1f} MiB of "
             f"gradients, in {sent.seconds:.1f} s"
         )
-    say(f"{graph.num_nodes:,} embeddings of {columns} numbers in {shown(out)}")
+    say(written_line(graph.num_nodes, columns, out))
     return model
 
 

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.datasets import hide_test_labels, random_splits
+from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.evaluation import evaluate, validate
 from localgcl.experiments.compare import cells
 from localgcl.experiments.compare.cells import FIELDS
@@ -46,7 +47,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> Counted:
 def test_a_result_is_what_one_gets_by_hand() -> None:
     loaded, found = graph(), {(row["method"], int(row["seed"])): row for row in quick().rows}
     given = {"steps": 2, "dim": 8, "device": "cpu", "seed": 1}
-    split = random_splits(loaded, num=1, seed=1)
+    split = stratified_splits(loaded, num=1, seed=1)
     ours = choose_settings("local-gcl", loaded, given=given).config
     raw = configure("raw-features", {"scaling": ours.preparation.scaling, "device": "cpu"})
     configs = {"local-gcl": ours, "dgi": choose_settings("dgi", loaded, given=given).config, "random-init": untrained(ours)}
@@ -67,9 +68,9 @@ def test_methods_are_trained_without_labels(fits: Counted) -> None:
 @pytest.mark.parametrize(
     ("own", "share", "evaluator", "expected"),
     [
-        (0, None, "1 random split of 10/10/80 for each seed", {0: [0], 1: [1]}),
-        (0, 0.3, "1 random split of 30/10/60 for each seed", {0: [0], 1: [1]}),
-        (2, 0.1, "1 random split of 10/10/80 for each seed", {0: [0], 1: [1]}),
+        (0, None, "1 stratified split of 50/10/40 for each seed", {0: [0], 1: [1]}),
+        (0, 0.3, "1 stratified split of 30/10/60 for each seed", {0: [0], 1: [1]}),
+        (2, 0.1, "1 stratified split of 10/10/80 for each seed", {0: [0], 1: [1]}),
         (2, None, "2 splits of the graph", {0: [7, 8], 1: [7, 8]}),
     ],
 )
@@ -87,7 +88,8 @@ def test_splits_are_the_same_for_all_methods(
     found = quick(graph=loaded, train_share=share)
     assert found.evaluator == f"knn on test nodes, {evaluator}"
     for seed, drawn in expected.items():
-        wanted = [random_splits(loaded, num=1, train=share or 0.1, seed=number)[0] for number in drawn]
+        draws = random_splits if own and share is None else functools.partial(stratified_splits, train=share or 0.5)
+        wanted = [draws(loaded, num=1, seed=number)[0] for number in drawn]
         assert len(seen[seed]) == 4
         for splits in seen[seed]:
             for split, other in zip(splits, wanted, strict=True):
@@ -97,7 +99,7 @@ def test_splits_are_the_same_for_all_methods(
 def test_no_two_seeds_share_a_random_split() -> None:
     found = quick(splits=3)
     problem_splits = [row["scores"] for row in found.rows if row["method"] == "raw-features"]
-    by_hand = [random_splits(graph(), num=3, seed=first) for first in (0, 3)]
+    by_hand = [stratified_splits(graph(), num=3, seed=first) for first in (0, 3)]
     raw = {"scaling": choose_settings("local-gcl", graph()).config.preparation.scaling, "device": "cpu"}
     z = fit(graph(), configure("raw-features", raw)).embed(graph())
     for seed, (text, splits) in enumerate(zip(problem_splits, by_hand, strict=True)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from localgcl.experiments.reproduce import plots
-from localgcl.experiments.reproduce.canvas import canvas
+from localgcl.experiments.reproduce.canvas import COLOURS, canvas
 
 Axes = list[Any]
 
@@ -61,7 +61,7 @@ def test_scale_draws_means_over_seeds_by_time(tmp_path: Path, drawn: list[Axes])
     assert axes.get_ylabel() == "test accuracy in %"
     labels = {text.get_text(): text for text in axes.texts}
     assert set(labels) == {"local-gcl", "bgrl"}
-    assert ours.lines[0].get_color() == plots.COLOURS[0]
+    assert ours.lines[0].get_color() == COLOURS[0]
     assert tuple(labels["bgrl"].xy) == (21, 70)
 
 
@@ -72,7 +72,7 @@ def test_scale_takes_validation_where_there_is_no_test(tmp_path: Path, drawn: li
     assert axes.get_ylabel() == "validation accuracy in %"
     (line,) = axes.containers
     assert np.allclose(line.lines[0].get_xydata(), [(1, 50), (2, 60)])
-    assert line.lines[0].get_color() != plots.COLOURS[0]  # that one is local-gcl's
+    assert line.lines[0].get_color() != COLOURS[0]  # that one is local-gcl's
 
 
 @pytest.mark.parametrize("slope", [1, -1])  # names crowd at the top, or at the bottom
@@ -148,4 +148,4 @@ def test_colours_start_again_dashed() -> None:
     styles = plots._styles(dict.fromkeys(f"method {place}" for place in range(12)))
     looks = {(style["color"], style["linestyle"]) for style in styles.values()}
     assert len(looks) == 12
-    assert (plots.COLOURS[0], "-") not in looks
+    assert (COLOURS[0], "-") not in looks

@@ -39,9 +39,11 @@ def test_workers_are_given_absolute_paths(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(session, "import_ray", lambda: Connected)
     monkeypatch.setattr(training, "run_ranks", note)
+    monkeypatch.setattr("localgcl.commands.train._result", lambda _: {})  # nothing was trained
     monkeypatch.chdir(tmp_path)
     stored(sbm(100, features=4, seed=0), tmp_path / "graph")
     (tmp_path / "mine.toml").touch()
+    (tmp_path / "old").mkdir()
     arguments = ["graph", "--out", "runs/one", "--recipe", "mine.toml", "--warm-start", "old", "--dim", "10"]
     assert main(["train", *arguments, "--engine", "ray", "--workers", "2"]) == 0
     assert given["source"] == {"folder": str(tmp_path / "graph")}

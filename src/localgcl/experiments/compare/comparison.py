@@ -11,7 +11,7 @@ from localgcl.evaluation import PRESETS
 from localgcl.experiments.compare.cells import RAW, Row
 from localgcl.experiments.compare.summary import Line, lines
 from localgcl.experiments.reproduce.lookup import source
-from localgcl.experiments.reproduce.table import Table, latex, markdown, text
+from localgcl.experiments.reproduce.table import Table, html, latex, markdown, text
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 
@@ -81,8 +81,14 @@ class Comparison:
         return file.getvalue()
 
     def __str__(self) -> str:
+        return text(self._without_bold())
+
+    def _repr_html_(self) -> str:
+        return html(self._without_bold())
+
+    def _without_bold(self) -> Table:
         table = self.table()
-        return text(dataclasses.replace(table, notes=[note for note in table.notes if note != _BOLD]))
+        return dataclasses.replace(table, notes=[note for note in table.notes if note != _BOLD])
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes the table to compare-table.md, .tex and .csv in `folder`; returns their paths."""

@@ -19,8 +19,8 @@ class CompareOptions(Checked):
     protocol: str = option("linear", "linear, sklearn, knn, kmeans...", metavar="P")
     train_share: float | None = option(
         None,
-        "share of the labelled nodes to train the classifier on, in random splits; a tenth is for validation "
-        "(default: the graph's own splits, else 0.1)",
+        "share of the labelled nodes to train the classifier on, in random splits (stratified below 1,000 nodes); a tenth is "
+        "for validation (default: the graph's own splits, else 0.1, or 0.5 of fewer than 1,000 nodes)",
         above=0,
         high=0.89,
         metavar="S",

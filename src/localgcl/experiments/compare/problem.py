@@ -9,7 +9,8 @@ from typing import Any, Literal
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.datasets import hide_test_labels, random_splits
+from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
+from localgcl.datasets.drawing import FEW, default_share, in_percent
 from localgcl.evaluation import PRESETS, Scores, evaluate, validate
 from localgcl.evaluation.inputs import read_classes, read_graph, read_tasks
 from localgcl.experiments.compare.identity import fingerprint
@@ -56,14 +57,13 @@ class Problem:
         """Whether seeds draw their splits; else the graph brings them."""
         return self.train_share is not None or not self.graph.splits
 
-    @property
-    def shares(self) -> str:
-        """Percentages of training, validation and test nodes in random splits."""
-        return "/".join(f"{100 * share:g}" for share in (self._train, 0.1, 0.9 - self._train))
+    @functools.cached_property
+    def _labelled(self) -> int:
+        return 0 if self.graph.y is None else int((self.graph.y >= 0).sum())
 
     @property
     def _train(self) -> float:
-        return 0.1 if self.train_share is None else self.train_share
+        return default_share(self._labelled) if self.train_share is None else self.train_share
 
     @property
     def evaluator(self) -> str:
@@ -72,7 +72,8 @@ class Problem:
             return f"{self.protocol}, all labelled nodes"
         if not self.draws:
             return f"{self.protocol} on {self.on} nodes, {_count(len(self.graph.splits), 'split')} of the graph"
-        return f"{self.protocol} on {self.on} nodes, {_count(self.num_splits, 'random split')} of {self.shares} for each seed"
+        drawn = _count(self.num_splits, "stratified split" if self._labelled < FEW else "random split")
+        return f"{self.protocol} on {self.on} nodes, {drawn} of {in_percent(self._train)} for each seed"
 
     def splits(self, seed: int) -> Sequence[Split] | None:
         """The splits of a seed, the same for all methods; None if all nodes are scored. No two seeds draw the same split."""
@@ -80,7 +81,8 @@ class Problem:
             return None
         if not self.draws:
             return self.graph.splits
-        return random_splits(self.graph, num=self.num_splits, train=self._train, seed=seed * self.num_splits)
+        draw = stratified_splits if self._labelled < FEW else random_splits
+        return draw(self.graph, num=self.num_splits, train=self._train, seed=seed * self.num_splits)
 
     def check(self) -> None:
         """Raises ValueError if labels or splits cannot be scored, before anything is trained. All seeds are alike in this."""

@@ -6,17 +6,20 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from localgcl.config import Config
-from localgcl.datasets.splits import splits_of
-from localgcl.evaluation import PRESETS, Scores, evaluate
+from localgcl.evaluation import Scores
+from localgcl.evaluation.evaluator import TASK
+from localgcl.experiments.compare.answers import Answers, unconnected
 from localgcl.experiments.reproduce.cells import decisive_settings
-from localgcl.graph import Graph, Split
-from localgcl.graph.prepare import column_statistics, prepare
-from localgcl.io.files import read_labelled_embeddings
+from localgcl.graph import Graph
+from localgcl.io.ids import Nodes
+from localgcl.io.targets import read_labelled_embeddings
 from localgcl.methods import find_method
-from localgcl.methods.settings import untrained
-from localgcl.training import Model, RunFolder, fit
+from localgcl.system.text import shown
+from localgcl.training import Model, RunFolder
+from localgcl.training.baselines import random_init, raw_features
 
 Groups = dict[str, list[RunFolder]]
 """Runs by the label of the row that they are averaged in."""
@@ -27,36 +30,45 @@ def compare_runs(
     *,
     protocol: str = "linear",
     num_splits: int | None = None,
+    train_share: float | None = None,
     seed: int = 0,
     baselines: bool = True,
     device: str = "cpu",
+    labels: str | os.PathLike[str] | None = None,
+    id: str | None = None,
+    target_columns: Sequence[str] = (),
+    task: TASK = "auto",
 ) -> dict[str, Scores]:
     """Scores by row: the runs and, unless left out, random-init and raw-features, once for each encoder and scaling.
 
     Runs must be of one graph. Those that differ only in their seed share a row, the mean over them; all others have one each.
-    The splits are those of the graph. Where it has none and no row has several runs, all are scored on the same `num_splits`
-    (20) random ones; else each run is scored on one split (or `num_splits`) drawn with its own seed, as in the paper.
+    The splits are those of the graph. Where it has none, or `train_share` is given, they are drawn (see `drawn_splits`). If no
+    row has several runs, all are scored on the same `num_splits` (20); else each run is scored on one split (or `num_splits`)
+    drawn with its own seed, as in the paper.
+
+    They are scored against the classes of the graph, or against those or other targets in the file `labels` (see `evaluate`).
     """
     runs = [RunFolder.open(folder) for folder in folders]
     graph = _graph(runs)
     groups = _by_settings(runs)
     alone = all(len(members) == 1 for members in groups.values())
+    nodes = Nodes(pa.array(graph.node_ids), f"the graph of {shown(runs[0].path)}", numbered=False)
+    answers = Answers.of(graph, labels, nodes, id=id, columns=target_columns, task=task)
 
     def score(run: RunFolder, z: Any) -> Scores:
         drawn = seed if alone else run.config.training.seed
-        splits = _splits(protocol, graph, num_splits or (20 if alone else 1), drawn)
-        return evaluate(z, graph, splits, protocol=protocol, seed=seed, device=device)
+        changes: dict[str, Any] = {"protocol": protocol, "train_share": train_share, "seed": seed, "device": device}
+        return answers.score(z, num_splits=num_splits or (20 if alone else 1), drawn=drawn, **changes)
 
     def row(members: list[RunFolder], embed: Callable[[RunFolder], Any]) -> Scores:
         scores = [score(run, embed(run)) for run in members]
         return scores[0] if len(scores) == 1 else _over_runs(scores)
 
     def init(run: RunFolder) -> Any:
-        return fit(graph, untrained(run.config).replace(device=device)).embed(graph)
+        return random_init(graph, run.config, device)
 
     def raw(run: RunFolder) -> Any:
-        preparation = run.config.preparation
-        return prepare(graph, preparation, column_statistics(graph, preparation.scaling)).x
+        return raw_features(graph, run.config)
 
     rows = {label: row(members, lambda run: Model.load(run, device).embed(graph)) for label, members in groups.items()}
     if baselines:
@@ -74,14 +86,17 @@ def score_table(
     *,
     protocol: str = "linear",
     num_splits: int = 20,
+    train_share: float | None = None,
     seed: int = 0,
     device: str = "cpu",
     id: str | None = None,
+    target_columns: Sequence[str] = (),
+    task: TASK = "auto",
 ) -> Scores:
     """Scores of a file of embeddings against a file of labels, matched by node id: the column `id` of the labels."""
-    z, (y, names) = read_labelled_embeddings(embeddings, labels, id=id)
-    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32), y=y, class_names=names)
-    return evaluate(z, nodes, _splits(protocol, nodes, num_splits, seed), protocol=protocol, seed=seed, device=device)
+    z, found = read_labelled_embeddings(embeddings, labels, id=id, wanted=target_columns, task=task)
+    changes: dict[str, Any] = {"protocol": protocol, "train_share": train_share, "seed": seed, "device": device}
+    return Answers.known(unconnected(len(z)), found, task).score(z, num_splits=num_splits, drawn=seed, **changes)
 
 
 def _graph(runs: Sequence[RunFolder]) -> Graph:
@@ -95,11 +110,6 @@ def _graph(runs: Sequence[RunFolder]) -> Graph:
         if run.source != first.source:
             raise ValueError(f"{run.path} was trained on another graph than {first.path}; evaluate them apart")
     return first.graph_source.read()
-
-
-def _splits(protocol: str, graph: Graph, num: int, seed: int) -> Sequence[Split] | None:
-    """None for a protocol that looks at all nodes at once."""
-    return splits_of(graph, num, seed) if protocol not in PRESETS or PRESETS[protocol].uses_splits else None
 
 
 def _by_settings(runs: Sequence[RunFolder]) -> Groups:
@@ -144,4 +154,8 @@ def _over_runs(scores: list[Scores]) -> Scores:
         names=tuple(f"run {index}" for index in range(len(scores))),
         over=f"{len(scores)} runs, {first.over} each",
         seed=first.seed,
+        extra={name: tuple(float(np.mean(one.extra[name])) for one in scores) for name in first.extra},
+        splits=first.splits,
+        unit=first.unit,
+        recall={name: float(np.mean([one.recall[name] for one in scores if name in one.recall])) for name in first.recall},
     )

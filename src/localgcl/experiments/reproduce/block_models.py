@@ -23,7 +23,7 @@ from torch import Tensor
 
 from localgcl.datasets import sbm
 from localgcl.evaluation import evaluate
-from localgcl.experiments.reproduce.canvas import canvas
+from localgcl.experiments.reproduce.canvas import MARKERS, canvas
 from localgcl.experiments.reproduce.table import StudyRow, Table
 from localgcl.graph import Graph
 from localgcl.methods import configure
@@ -34,7 +34,6 @@ Options = dict[str, Any]
 Links = Literal["others", "ring", "partners"]
 
 CLASSES = 6
-MARKERS = "os^Dv<>P"
 HOMOPHILIES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 
 # One encoder for all methods. Few dimensions, so that the untrained encoder leaves room to learn. One probe for all rows.
@@ -252,7 +251,7 @@ def plot(rows: Sequence[StudyRow], path: Path) -> None:
                     x = [100 * statistics.fmean(row["high_share"] for row in group) for group in groups]
                 colour = names.index(name)
                 line = "-" if claim == "homophily" else "none"
-                style: dict[str, Any] = {"color": f"C{colour}", "marker": MARKERS[colour % 8], "linestyle": line}
+                style: dict[str, Any] = {"color": f"C{colour}", "marker": MARKERS[colour % len(MARKERS)], "linestyle": line}
                 axes.errorbar(x, y, yerr=bars, capsize=2, markersize=5, **style)
             if claim == "neighbourhoods":
                 axes.set_xticks(range(len(settings)), labels=[f"{setting} links" for setting in settings])
@@ -262,10 +261,11 @@ def plot(rows: Sequence[StudyRow], path: Path) -> None:
             axes.set(title=claim, ylabel="accuracy in %")
             axes.grid(visible=True, alpha=0.3)
         handles = [
-            panels[0].plot([], [], linestyle="none", color=f"C{place}", marker=MARKERS[place % 8])[0]
+            panels[0].plot([], [], linestyle="none", color=f"C{place}", marker=MARKERS[place % len(MARKERS)])[0]
             for place in range(len(names))
         ]
-        figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+        columns = 4 if len(claims) > 1 else 2  # as many as are as wide as the panels
+        figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _groups(rows: Sequence[StudyRow]) -> list[list[StudyRow]]:

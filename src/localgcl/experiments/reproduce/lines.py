@@ -110,13 +110,21 @@ class Experiment:
 
     def cells(self, graphs: Sequence[str] = (), labels: Sequence[str] = (), seeds: int | None = None) -> Iterator[Cell]:
         """What there is to run, the most important first; `graphs`, `labels` and `seeds` leave some of it out."""
-        for line, graph in self.places():
-            if (graphs and graph not in graphs) or (labels and not {line.label, line.method} & set(labels)):
-                continue
-            for seed in range(line.seeds if seeds is None else min(seeds, line.seeds)):
+        for line, graph in self.part(graphs, labels, seeds).places():
+            for seed in range(line.seeds):
                 cell = line.cell(graph, seed, timed=self.timed)
                 if cell is not None:
                     yield cell
+
+    def part(self, graphs: Sequence[str] = (), labels: Sequence[str] = (), seeds: int | None = None) -> "Experiment":
+        """The experiment on these graphs, with these rows (by label or method) and at most so many seeds; empty means all."""
+        columns = tuple(graph for graph in self.columns() if not graphs or graph in graphs)
+        lines = tuple(
+            dataclasses.replace(line, seeds=line.seeds if seeds is None else min(seeds, line.seeds))
+            for line in self.lines
+            if (not labels or {line.label, line.method} & set(labels)) and (not line.graphs or set(line.graphs) & set(columns))
+        )
+        return dataclasses.replace(self, lines=lines, graphs=columns)
 
     def columns(self) -> tuple[str, ...]:
         """The graphs as they are at hand."""

@@ -1,5 +1,6 @@
 """Looks up the results of an experiment: what there is, what is missing, who is best, who differs from whom."""
 
+import dataclasses
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,17 @@ def found(line: Line, graph: str, experiment: Experiment, results: Results) -> l
     cell = line.cell(graph, 0, timed=experiment.timed)
     keys = [] if cell is None else [(cell.recipe, seed) for seed in range(line.seeds)]
     return [results[key] for key in keys if key in results]
+
+
+def with_results(experiment: Experiment, results: Results) -> Experiment:
+    """The rows and graphs that have a result; the experiment as it is where all of them have."""
+    there = [(line, graph) for line, graph in experiment.places() if found(line, graph, experiment, results)]
+    lines, graphs = [line for line, _ in there], {graph for _, graph in there}
+    return dataclasses.replace(
+        experiment,
+        lines=tuple(line for line in experiment.lines if line in lines),
+        graphs=tuple(graph for graph in experiment.columns() if graph in graphs),
+    )
 
 
 def scored(rows: Sequence[ResultRow]) -> list[ResultRow]:

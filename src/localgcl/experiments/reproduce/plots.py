@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from localgcl.experiments.reproduce.canvas import canvas, size_label
+from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas, size_label
 from localgcl.experiments.reproduce.lines import Experiment
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ PlotRow = Mapping[str, Any]
 Points = dict[float, list[tuple[float, float]]]
 """Of one line: by x or by number of steps, the (x, accuracy) of each seed."""
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow, which is too faint on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-MARKERS = "osD^vPX"
 SYMBOLS = {"dim": "d", "num_features": "D"}
 
 

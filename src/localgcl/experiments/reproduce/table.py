@@ -1,10 +1,12 @@
-"""Tables as the experiments make them, and three ways to show them: Markdown, LaTeX, text."""
+"""Tables as the experiments make them, and four ways to show them: Markdown, LaTeX, text, HTML for notebooks."""
 
 import dataclasses
 import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
+
+from localgcl.system.notebook import html_table
 
 StudyRow = dict[str, Any]
 """What a study measured once: plain values by name."""
@@ -146,6 +148,12 @@ def text(table: Table, width: int = 100) -> str:
 
     below = [textwrap.fill(_BOLD.sub(r"\1", part), width) for part in (table.caption, *_below(table))]
     return "\n".join([table.title, "", *map(line, lines), "", *below, ""])
+
+
+def html(table: Table) -> str:
+    """An HTML table for notebooks, without the marks of bold cells; caption, notes and source below."""
+    lines = [[_BOLD.sub(r"\1", cell) for cell in row] for row in [table.columns, *table.rows]]
+    return html_table(lines[1:], caption=table.title, header=lines[0], notes=(table.caption, *_below(table)))
 
 
 def _below(table: Table) -> list[str]:

@@ -19,6 +19,7 @@ from localgcl.experiments.search.trial import Problem, TrialResult, named
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
+from localgcl.system.paths import check_writable
 from localgcl.system.provenance import now, provenance
 from localgcl.system.text import folder_name
 
@@ -82,6 +83,10 @@ def tune(
     protocol, device, seeds = search_options.protocol, search_options.device, search_options.seeds
     validating_probe(protocol, {})
     source = Source(graph) if isinstance(graph, str) else graph
+    folder = Path(search_options.out or f"tuning/{method}-{folder_name(source.name)}")
+    trials_file, recipe_file = folder / "trials.csv", folder / "recipe.toml"
+    check_writable(trials_file)
+    log.check_ours(recipe_file)
     graph = source.read() if isinstance(source, Source) else source
     sizes = {"splits": search_options.splits, "redraws": search_options.redraws}
     problem = Problem.of(graph, method, seeds=seeds, protocol=protocol, device=device, **sizes)
@@ -96,10 +101,7 @@ def tune(
             base.pop(name, None)
     plan = Plan.make(allowed, base, method, fixed or {})
 
-    folder = Path(search_options.out or f"tuning/{method}-{folder_name(source.name)}")
     folder.mkdir(parents=True, exist_ok=True)
-    trials_file, recipe_file = folder / "trials.csv", folder / "recipe.toml"
-    log.check_ours(recipe_file)
     shared = {"method": method, "dataset": source.name, "protocol": protocol, "seeds": named(problem.seeds)}
     shared |= {"splits": str(len(problem.splits[0])), **_made_with(search_options)}
     rows = [row for row in log.read(trials_file) if all(row[column] == shared[column] for column in log.SAME)]

@@ -4,11 +4,11 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-from tqdm import tqdm
+from localgcl.system.progress import progress
 
 
 class Progress:
-    """Shows a bar for each stage, if there is a terminal, and says one line when it is done."""
+    """Shows how far each stage is, and says one line when it is done."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None, *, bar: bool = False) -> None:
         self._say, self._bar = say, bar
@@ -17,7 +17,6 @@ class Progress:
     def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
         """Yields what takes the number of rows that were done since the last call. `total` may be an estimate."""
         started = time.perf_counter()
-        hidden = None if self._bar else True
-        with tqdm(total=total or None, desc=title, unit=f" {unit}", unit_scale=True, leave=False, disable=hidden) as bar:
+        with progress(total, f" {unit}", title=title, shown=self._bar, unit_scale=True) as bar:
             yield bar.update
         self._say(f"{title}: {time.perf_counter() - started:.1f} s")

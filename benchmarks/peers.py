@@ -1,0 +1,202 @@
+"""Beside the peers: what a user could take instead, in one run on one machine, scored by the same probe.
+
+    pip install --target build/peers --no-deps -r benchmarks/peers.txt
+    python -m benchmarks.peers --packages build/peers --out benchmarks/results/peers.csv
+    python -m benchmarks.peers --page docs/peers.md
+
+Each system gets the same edges and features in a process of its own, with at most 30 minutes and 20 GiB. A system that needs
+more has given up on that graph. Seconds are from arrays in memory to embeddings, after a warm-up on a small graph in the same
+process; memory is the peak of the process. The probe is logistic regression on 10% of the nodes, scored on validation nodes, so
+no test node is looked at. Rows are written as they come, and a repeated command goes on where it stopped.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from benchmarks.development import GRAPHS
+from benchmarks.large.generate import BlockModel
+from benchmarks.peer_systems import SYSTEMS, Input
+from localgcl.datasets import random_splits
+from localgcl.evaluation import validate
+from localgcl.graph import Graph
+from localgcl.graph.csr import features_to_scipy
+from localgcl.system.provenance import provenance
+from localgcl.system.store import RowFile
+
+MINUTES, GIB = 30, 20
+FIELDS = ("graph", "system", "accuracy", "deviation", "dim", "seconds", "gib", "gave_up", "date", "commit", "hardware")
+RESULTS = Path(__file__).parent / "results" / "peers.csv"
+
+
+def blocks(nodes: int) -> Graph:
+    """A block model of ten classes, 20 edges a node: neighbours of another class are as likely as in citation graphs."""
+    model = BlockModel(nodes, 10 * nodes, 64, homophily=0.7, noise=6.0)
+    tables = [list(rows(range(count))) for count, rows in ((model.edges, model.edge_rows), (nodes, model.feature_rows))]
+    places = {name: place for place, name in enumerate(name for batch in tables[1] for name in batch["id"].to_pylist())}
+    ends = [[places[name] for batch in tables[0] for name in batch[side].to_pylist()] for side in ("source", "target")]
+    columns = [np.stack([batch[f"f{j}"].to_numpy() for j in range(64)], axis=1) for batch in tables[1]]
+    return Graph.from_edges(*map(np.array, ends), x=np.concatenate(columns), y=np.arange(nodes) % 10, name=f"blocks-{nodes}")
+
+
+CASES: dict[str, Callable[[], Graph]] = {
+    "cora": GRAPHS["cora"],
+    "pubmed": GRAPHS["pubmed"],
+    "blocks-100k": lambda: blocks(100_000),
+    "blocks-1m": lambda: blocks(1_000_000),
+}
+
+
+def pack(graph: Graph, path: Path) -> None:
+    """The undirected edges and the features, as every system gets them."""
+    simple = graph.symmetrized().without_loops()
+    arrays = {"source": simple.rows.numpy(), "target": simple.indices.numpy().astype(np.int64)}
+    if simple.x.layout == torch.sparse_csr:
+        x = features_to_scipy(simple.x)
+        arrays |= {"values": x.data, "columns": x.indices, "pointers": x.indptr, "shape": np.array(x.shape)}
+    else:
+        arrays["x"] = simple.x.numpy()
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
+def unpack(path: Path) -> Input:
+    with np.load(path, allow_pickle=False) as file:
+        if "x" in file:
+            return Input(file["source"], file["target"], file["x"])
+        x = sp.csr_array((file["values"], file["columns"], file["pointers"]), shape=tuple(file["shape"]))
+        return Input(file["source"], file["target"], x)
+
+
+def embed(system: str, graph: Path, out: Path) -> None:
+    """What the process of a system does."""
+    limit = GIB * 2**30
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    given, rng = unpack(graph), np.random.default_rng(0)
+    source, target = rng.integers(300, size=(2, 1500))
+    small = Input(np.r_[source, target], np.r_[target, source], rng.random((300, 20), dtype=np.float32))
+    SYSTEMS[system](small, quick=True)
+    started = time.perf_counter()
+    z = SYSTEMS[system](given, quick=False)
+    seconds = time.perf_counter() - started
+    np.save(out, z.astype(np.float32))
+    out.with_suffix(".json").write_text(json.dumps({"seconds": seconds}))
+
+
+def measure(system: str, graph: Path, out: Path, packages: str) -> dict[str, Any]:
+    """Seconds and GiB of a system, or why it gave up."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(part for part in (os.environ.get("PYTHONPATH"), packages) if part),
+    }
+    command = [sys.executable, "-m", "benchmarks.peers", "--embed", system, str(graph), str(out)]
+    with (out.parent / "errors.txt").open("w+") as errors:
+        process = subprocess.Popen(command, env=environment, stdout=errors, stderr=errors)
+        signal.signal(signal.SIGALRM, lambda *_: process.kill())
+        signal.setitimer(signal.ITIMER_REAL, MINUTES * 60)
+        _, status, usage = os.wait4(process.pid, 0)
+        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        errors.seek(0)
+        said = errors.read()
+    gib = round(usage.ru_maxrss / 2**20, 2)
+    if status == 0:
+        told = json.loads(out.with_suffix(".json").read_text())
+        return {"seconds": round(told["seconds"], 2), "gib": gib, "gave_up": ""}
+    if left == 0:
+        return {"seconds": "", "gib": gib, "gave_up": f"after {MINUTES} minutes"}
+    if any(word in said for word in ("allocate memory", "MemoryError", "bad_alloc", "OutOfMemory", "DefaultCPUAllocator")):
+        return {"seconds": "", "gib": gib, "gave_up": f"out of {GIB} GiB"}
+    raise RuntimeError(f"{system} failed: {said[-2000:]}")
+
+
+def score(z: np.ndarray[Any, Any], graph: Graph) -> dict[str, Any]:
+    """Accuracy of a linear probe on 10% of the nodes, on validation nodes, over three divisions."""
+    divisions = random_splits(graph, num=3, seed=1000)
+    found = [validate(z, graph, [division], seed=1000).mean for division in divisions]
+    return {"accuracy": round(statistics.fmean(found), 2), "deviation": round(statistics.stdev(found), 2), "dim": z.shape[1]}
+
+
+def page(rows: list[dict[str, str]]) -> str:
+    """The table, as Markdown."""
+    graphs = list(dict.fromkeys(row["graph"] for row in rows))
+    cells = {(row["system"], row["graph"]): row for row in rows}
+    lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
+    lines += [f"| {system} | {' | '.join(_cell(cells.get((system, graph))) for graph in graphs)} |" for system in SYSTEMS]
+    made = sorted({f"{row['hardware']}, commit {row['commit'][:7]}, {row['date'][:10]}" for row in rows})
+    return PAGE.format(table="\n".join(lines), made="; ".join(made))
+
+
+def _cell(row: dict[str, str] | None) -> str:
+    if row is None:
+        return "not run"
+    if row["gave_up"]:
+        return f"gave up: {row['gave_up']}"
+    return f"{float(row['accuracy']):.1f}, {float(row['seconds']):.1f} s, {float(row['gib']):.1f} GiB"
+
+
+PAGE = """# Beside other libraries
+
+What you could take instead of `localgcl`, on the same machine and with the same probe. A cell has the accuracy in %, the
+seconds from arrays in memory to embeddings, and the peak memory of the process.
+
+{table}
+
+- Every system had the settings its authors publish, in a process of its own, with at most 30 minutes and 20 GiB.
+- Accuracy is that of logistic regression on 10% of the nodes, on validation nodes, over three divisions. FastRP and node2vec do
+  not look at features; raw features do not look at edges.
+- `blocks-100k` and `blocks-1m` are generated block models: ten classes, 20 edges a node, noisy features.
+- PyGCL 0.1.2 imports dgl, torch-sparse and torch-scatter without declaring them. Nothing of them is called by GRACE, so empty
+  modules stand in for them.
+- Measured by `python -m benchmarks.peers` on {made}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packages", default="build/peers", help="folder of the other systems' packages")
+    parser.add_argument("--graphs", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, help="write the table to this page and measure nothing")
+    parser.add_argument("--embed", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.embed:
+        embed(options.embed[0], *map(Path, options.embed[1:]))
+        return
+    file = RowFile(options.out, FIELDS)
+    if options.page:
+        options.page.write_text(page(file.rows()))
+        return
+    done = {(row["graph"], row["system"]) for row in file.rows()}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for case in options.graphs:
+            systems = [system for system in options.systems if (case, system) not in done]
+            if not systems:
+                continue
+            graph, packed, out = CASES[case](), folder / f"{case}.npz", folder / "z.npy"
+            pack(graph, packed)
+            for system in systems:
+                row = measure(system, packed, out, str(Path(options.packages).resolve()))
+                row |= {"accuracy": "", "deviation": "", "dim": ""} if row["gave_up"] else score(np.load(out), graph)
+                made = provenance()
+                row |= {"graph": case, "system": system, "date": made.date, "commit": made.commit, "hardware": made.hardware}
+                file.append(row)
+                print(json.dumps({key: row[key] for key in FIELDS[:8]}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

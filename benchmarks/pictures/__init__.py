@@ -1,0 +1,1 @@
+"""Diagrams of the documentation, drawn by `python -m benchmarks.pictures`."""

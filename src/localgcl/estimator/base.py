@@ -1,0 +1,120 @@
+"""GraphTransformer: what the estimators share. Fit on a graph, transform any graph with the same feature columns."""
+
+import logging
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from localgcl.config import Config
+from localgcl.estimator.frames import with_index
+from localgcl.graph import Graph
+from localgcl.io.convert import as_graph
+from localgcl.methods.settings import choose_settings
+from localgcl.training import Callback, Model, fit
+from localgcl.training.alone import in_fitting_memory
+
+_LOG = logging.getLogger("localgcl")
+Array = NDArray[Any]
+Estimator = TypeVar("Estimator", bound="GraphTransformer")
+
+
+class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What all estimators share; subclasses say which settings were asked for."""
+
+    model_: Model
+
+    def _asked(self) -> tuple[str, dict[str, Any]]:
+        """The method, and the settings that were given (None stands for: chosen from the graph)."""
+        raise NotImplementedError
+
+    def _config(self, graph: Graph) -> Config:
+        method, asked = self._asked()
+        given = {name: value for name, value in asked.items() if value is not None}
+        chosen = choose_settings(method, graph, given=given)
+        _LOG.info(chosen.explain())
+        if getattr(self, "force_memory", False):
+            return chosen.config
+        return in_fitting_memory(chosen.config, graph, {**chosen.values, **given}, _LOG.info, stored=False)
+
+    def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
+        """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used.
+
+        `callbacks` are called with each logged row (see `localgcl.training.Callback`).
+        """
+        graph = as_graph(X)
+        self.model_ = fit(
+            graph,
+            self._config(graph),
+            callbacks=callbacks,
+            progress_bar=bool(getattr(self, "verbose", False)),
+            force_memory=bool(getattr(self, "force_memory", False)),
+            say=_LOG.info,
+        )
+        self.n_features_in_ = graph.num_features
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Embeddings of all nodes of X, in node order, shape (n, d); X may hold nodes and edges never seen in training.
+
+        A numpy array, or what `set_output` asks for; the index of a pandas frame is the node ids.
+
+        Feature columns are matched by name: any order will do, columns not seen in training are ignored with a warning, and
+        a missing one is an error. Arrays have no names, so their columns must come in the order of training.
+        """
+        check_is_fitted(self, "model_")
+        graph = as_graph(X)
+        return with_index(self, self.model_.embed(graph).numpy(), graph.node_ids)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the feature columns seen in `fit`; as in scikit-learn, absent where they have none."""
+        check_is_fitted(self, "model_")
+        if self.model_.feature_names is None:
+            raise AttributeError("feature_names_in_: the features seen in fit have no names")
+        return np.array(self.model_.feature_names, dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of the embeddings, which `get_feature_names_out` names. A method may give others than `dim`, so three nodes
+        are embedded to see."""
+        ring = Graph.from_edges([0, 1, 2], [1, 2, 0], x=np.ones((3, self.model_.num_inputs), np.float32)).symmetrized()
+        return self.model_.embed_prepared(ring).shape[1]
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """The rows logged while fitting: step, seconds, loss and its terms, spread and rank."""
+        check_is_fitted(self, "model_")
+        return self.model_.history
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the fitted model as a run folder, which must not exist yet."""
+        check_is_fitted(self, "model_")
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls: type[Estimator], path: str | os.PathLike[str], device: str = "cpu") -> Estimator:
+        """The fitted estimator of a run folder, whether `save` or `localgcl train` wrote it."""
+        return cls.of(Model.load(path, device))
+
+    @classmethod
+    def of(cls: type[Estimator], model: Model) -> Estimator:
+        """The fitted estimator of a trained model."""
+        estimator = cls._of(model.config)
+        estimator.model_ = model
+        estimator.n_features_in_ = model.num_inputs
+        return estimator
+
+    @classmethod
+    def _of(cls: type[Estimator], config: Config) -> Estimator:
+        """An unfitted estimator with the settings of `config`."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.no_validation = True
+        return tags

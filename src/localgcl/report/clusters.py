@@ -1,0 +1,91 @@
+"""Groups of similar nodes: k-means on unit rows, their number by the silhouette, without labels."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int32
+from torch import Tensor
+
+from localgcl.evaluation.nearest_rows import COMPONENTS, in_components
+from localgcl.evaluation.task import normalised_rows
+from localgcl.ops.kmeans import kmeans
+
+MOST = 20
+"""Clusters that are tried, and that colours can tell apart."""
+_SAMPLE = 2000
+"""Nodes whose silhouette is computed."""
+_FITTED = 20_000
+"""Nodes that numbers of clusters are tried on, at most."""
+_RUNS = 5
+"""Starts of k-means; the one of lowest inertia counts."""
+
+
+class Clustering(NamedTuple):
+    """The cluster of each node, numbered from 0 by falling size; how alike a node is to its cluster; and how it was made."""
+
+    member: Int32[np.ndarray, " n"]
+    num_clusters: int
+    closeness: Float32[np.ndarray, " n"]
+    told: str
+
+
+def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, seed: int = 0) -> Clustering:
+    """k-means on unit rows, of many columns in 64 principal components. O(n k) an iteration.
+
+    Args:
+        z: Embeddings.
+        count: Number of clusters; by default the one from 2 to 20 of the largest mean silhouette. No label is read.
+        seed: Seed of the starts and of the sample.
+
+    Raises:
+        ValueError: There are fewer nodes than clusters.
+    """
+    n = len(z)
+    if count is not None and not 1 <= count <= n:
+        raise ValueError(f"clusters is {count}; there are {n:,} nodes, so choose from 1 to {n:,}")
+    rows = normalised_rows(torch.from_numpy(np.ascontiguousarray(z)))
+    assert isinstance(rows, Tensor)
+    unit = in_components(rows, seed)
+    told = "Clusters by k-means on unit rows" + f" in {COMPONENTS} principal components" * (unit.shape[1] < rows.shape[1])
+    if count is None:
+        count, score = _chosen(unit, seed)
+        told += (
+            f"; {count} of them, because of 2 to {min(MOST, max(1, n - 1))} this number has the largest mean silhouette "
+            f"({score:.2f} of 1). Labels were not used."
+        )
+    else:
+        told += f"; their number, {count}, was asked for. Labels were not used."
+    member, centres = _best(unit, count, seed)
+    order = torch.bincount(member, minlength=count).argsort(descending=True, stable=True)
+    member = order.argsort()[member]
+    closeness = torch.linalg.vecdot(unit, centres[order][member])
+    return Clustering(member.int().numpy(), count, closeness.numpy(), told)
+
+
+def _chosen(unit: Tensor, seed: int) -> tuple[int, float]:
+    """The number of clusters of the largest mean silhouette over a sample, and that silhouette; 1 where there are too few."""
+    from sklearn.metrics import silhouette_score
+
+    generator = torch.Generator().manual_seed(seed)
+    some = unit[torch.randperm(len(unit), generator=generator)[:_FITTED]]
+    scores = {1: 0.0}
+    for count in range(2, min(MOST, len(some) - 1) + 1):
+        member = _best(some, count, seed)[0][:_SAMPLE].numpy()
+        if 2 <= len(np.unique(member)) < len(member):
+            scores[count] = float(silhouette_score(some[:_SAMPLE].numpy(), member))
+    best = max(scores, key=lambda count: scores[count])
+    return best, scores[best]
+
+
+def _best(unit: Tensor, count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """The members and unit centres of the run of k-means whose rows are closest to their centres."""
+    generator = torch.Generator().manual_seed(seed)
+    found: list[tuple[float, Tensor, Tensor]] = []
+    for member in kmeans(unit, count, generator=generator, runs=_RUNS):
+        sums = unit.new_zeros(count, unit.shape[1]).index_add_(0, member, unit)
+        sizes = torch.bincount(member, minlength=count).clamp(min=1)
+        # The sum of squared distances is that of squared lengths less sum_c |sum of c|^2 / size of c.
+        found.append((float((sums.square().sum(1) / sizes).sum()), member, torch.nn.functional.normalize(sums)))
+    _, member, centres = max(found, key=lambda one: one[0])
+    return member, centres

@@ -1,0 +1,115 @@
+"""The map as a picture: PNG, SVG or PDF."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from localgcl.report.findings import Column
+from localgcl.report.palette import CATEGORIES, MISSING, OTHER, SEQUENCE
+from localgcl.system.text import shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIXES = (".png", ".svg", ".pdf")
+_LETTERS = 160
+"""Letters of a text in the picture, at most."""
+_POINTS = 20_000
+"""Above this number of points, SVG and PDF hold them as an image: browsers and printers are slow with more shapes."""
+
+
+def check_picture(path: Path) -> None:
+    """Raises ValueError or ImportError, before anything is computed, if no picture can be written to `path`."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; a picture is one of {', '.join(SUFFIXES)}")
+    _pyplot()
+
+
+def draw_map(xy: Float32[np.ndarray, "n 2"], column: Column, title: str, note: str, path: Path) -> None:
+    """Draws nodes as points, coloured by a column, with a legend; the format is that of the extension of `path`."""
+    plt = _pyplot()
+    # A fixed salt and no date make the same map the same file.
+    with plt.rc_context({"svg.hashsalt": "localgcl", "font.size": 9, "font.family": "sans-serif"}):
+        figure, axes = plt.subplots(figsize=(8.6, 6.4), layout="constrained")
+        try:
+            axes.set_aspect("equal", "datalim")
+            axes.set_axis_off()
+            axes.margins(0.02)
+            axes.set_title(_plain(title), loc="left", fontsize=12, fontweight="bold")
+            size = float(np.clip(30_000 / len(xy), 0.6, 18.0))
+            style: Any = {
+                "s": size,
+                "linewidths": 0,
+                "alpha": 0.85 if len(xy) < _POINTS else 0.6,
+                "rasterized": len(xy) > _POINTS,
+            }
+            (_draw_numbers if column.classes is None else _draw_classes)(axes, xy, column, style)
+            figure.supxlabel(_plain(note), fontsize=7, color="#6b6f76", x=0.01, ha="left", wrap=True)
+            kind = path.suffix.lower()
+            dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind[1:])
+            figure.savefig(path, dpi=160, metadata=dated, facecolor="white")
+        finally:
+            plt.close(figure)
+
+
+def _draw_classes(axes: "Axes", xy: Float32[np.ndarray, "n 2"], column: Column, style: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    assert column.classes is not None
+    sizes = np.bincount(column.values[column.values >= 0], minlength=len(column.classes))
+    order = np.argsort(-sizes, kind="stable")  # the largest classes have the colours that differ most
+    colours = np.full(len(column.classes) + 1, OTHER, dtype=object)
+    colours[-1] = MISSING  # the place of -1
+    named = [place for place in order[: len(CATEGORIES)] if sizes[place]]
+    colours[named] = CATEGORIES[: len(named)]
+    # In random order, so that no class lies on top of the others; those without a value lie below.
+    drawn = np.random.default_rng(0).permutation(len(xy))
+    drawn = drawn[np.argsort(column.values[drawn] >= 0, kind="stable")]
+    axes.scatter(xy[drawn, 0], xy[drawn, 1], c=colours[column.values[drawn]].tolist(), **style)
+    legend = [(f"{_plain(column.classes[place])} ({sizes[place]:,})", CATEGORIES[rank]) for rank, place in enumerate(named)]
+    rest, missing = int(sizes.sum() - sizes[named].sum()), int((column.values < 0).sum())
+    legend += [(f"{int((sizes > 0).sum()) - len(named)} other classes ({rest:,})", OTHER)] * (rest > 0)
+    legend += [(f"none ({missing:,})", MISSING)] * (missing > 0)
+    dots = [Line2D([], [], marker="o", linestyle="", markersize=5, color=colour, label=text) for text, colour in legend]
+    axes.legend(
+        handles=dots, title=_plain(column.name), loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, alignment="left"
+    )
+
+
+def _draw_numbers(axes: "Axes", xy: Float32[np.ndarray, "n 2"], column: Column, style: Any) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    known = np.isfinite(column.values)
+    axes.scatter(xy[~known, 0], xy[~known, 1], c=MISSING, **style)
+    if not known.any():
+        return
+    # The extremes share a colour, so that one large number does not leave a single colour for all others.
+    low, high = np.quantile(column.values[known], [0.01, 0.99])
+    ramp = LinearSegmentedColormap.from_list("localgcl", list(SEQUENCE))
+    points = axes.scatter(
+        xy[known, 0], xy[known, 1], c=column.values[known], cmap=ramp, vmin=low, vmax=max(high, low + 1e-9), **style
+    )
+    bar = axes.figure.colorbar(points, ax=axes, shrink=0.5, aspect=22, pad=0.01, extend="both")
+    bar.set_label(_plain(column.name))
+    bar.outline.set_visible(False)
+    assert bar.solids is not None
+    bar.solids.set_alpha(1)
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib takes as it is: a dollar sign would start a formula."""
+    short = text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
+    return shown(short).replace("$", r"\$")
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError("drawing a map needs matplotlib: pip install 'localgcl[viz]'") from error
+    matplotlib.use("Agg")  # files only: no window, also where there is a screen
+    import matplotlib.pyplot as plt
+
+    return plt

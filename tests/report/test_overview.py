@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import localgcl as lg
+from localgcl.graph import Graph
+from localgcl.report.overview import degrees_of, homophily_of
+from localgcl.report.reading import Subject, read_subject
+from localgcl.training import RunFolder
+
+
+def subject(folder: Path, graph: Graph) -> Subject:
+    lg.train(graph, folder / "run", method="raw-features", device="cpu")
+    return read_subject(RunFolder.open(folder / "run"), graph)
+
+
+def test_homophily_by_chance_is_that_of_ends_joined_at_random(tmp_path: Path) -> None:
+    # A star of class 0 around node 0, an edge of class 1, and an edge to a node without a label, which does not count.
+    graph = Graph.from_edges([0, 0, 3, 0], [1, 2, 4, 5], x=np.eye(6), y=[0, 0, 1, 1, 1, -1])
+    found = homophily_of(subject(tmp_path, graph))
+    assert found["in this graph"] == pytest.approx(2 / 3)
+    assert found["by chance"] == pytest.approx((3 / 6) ** 2 + (3 / 6) ** 2)
+
+
+def test_homophily_counts_weights(tmp_path: Path) -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], x=np.eye(3), y=[0, 0, 1], weights=[3.0, 1.0])
+    found = homophily_of(subject(tmp_path, graph))
+    assert found["in this graph"] == pytest.approx(3 / 4)
+    assert found["by chance"] == pytest.approx((7 / 8) ** 2 + (1 / 8) ** 2)
+
+
+def test_degrees_count_neighbours_once_and_no_loops(tmp_path: Path) -> None:
+    graph = Graph.from_edges([0, 1, 0, 2, 2], [1, 0, 1, 2, 0], x=np.eye(4))
+    series = degrees_of(subject(tmp_path, graph).edges)
+    assert series.x.tolist() == [0, 1, 2]
+    assert series.y.tolist() == [1, 2, 1]
