@@ -33,9 +33,9 @@ def main() -> None:
         scores = lg.evaluate(z, graph, splits)
         print(f"  {name:13} {scores.mean:5.1f} ± {scores.std:.1f}")
     print("Writing a report...")
-    page = lg.report(folder)
+    lg.write_report(folder)
     print(f"Embeddings as a table: localgcl embed {folder} -o digits.parquet")
-    print(f"Open in a browser: {page.resolve()}")
+    print(f"Open in a browser: {(folder / 'report.html').resolve()}")
 
 
 if __name__ == "__main__":
