@@ -3,8 +3,8 @@
     make demo
 
 Trains Local-GCL on the nearest-neighbour graph of scikit-learn's digits, then fits a linear classifier with three labels a
-class on the embeddings, on those of the untrained encoder, and on the raw pixels: 20 splits each, the same for all three. At the end
-it writes a page to look at.
+class on the embeddings, on those of the untrained encoder, and on the raw pixels: 20 splits each, the same for all three.
+At the end it writes a page to look at.
 """
 
 from pathlib import Path
