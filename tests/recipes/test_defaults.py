@@ -1,6 +1,5 @@
 """Defaults for graphs without a recipe: from features and edges, never from labels."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ from localgcl.config import LocalGCLWarning
 from localgcl.datasets import digits, sbm
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
-from localgcl.recipes import defaults
 from localgcl.recipes.defaults import likeness
 from localgcl.training import fit
-from tests.references.folders import stored
 
 ALIKE, MIXED = sbm(1000, homophily=0.8, seed=0), sbm(1000, homophily=0.2, seed=0)
 
@@ -100,17 +97,6 @@ def test_few_columns_get_fourier_features_where_neighbours_are_alike() -> None:
     assert choose_settings("local-gcl", digits().with_features(digits().x[:, 20:40])).config.encoder.fourier == 256
     assert chosen(digits(), 64) == 0
     assert chosen(MIXED, 20) == 0
-
-
-def test_wide_sparse_features_of_a_large_folder_are_projected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = ALIKE.with_features(torch.from_numpy(words(1000, 600)).to_sparse_csr())
-    folder = stored(graph, tmp_path)
-    assert choose_settings("local-gcl", folder).config.encoder.projected == 0
-    monkeypatch.setattr(defaults, "_LARGE", 999)
-    for method in ("local-gcl", "random-init"):
-        assert choose_settings(method, folder).config.encoder.projected == 512
-    assert "600 sparse columns on disk: projected to 512" in choose_settings("local-gcl", folder).explain()
-    assert choose_settings("local-gcl", graph).config.encoder.projected == 0
 
 
 def test_random_init_is_the_untrained_encoder_of_local_gcl() -> None:

@@ -25,7 +25,6 @@ _SAMPLE, _COLUMNS = 4000, 128
 _NARROW, _FOURIER = 64, 256
 _ROWS, _LARGE = 50_000, 100_000
 _NARROWEST = 4
-_PROJECTED = 512
 _ALIKE = 0.55
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # How long baselines train, by their own loss on up to five small graphs, one seed (benchmarks/results/convergence.csv).
@@ -58,7 +57,7 @@ def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING)
     if method == "random-init" and over_hops:  # Local-GCL's encoder
         hops = _hops(graph, given)
         return _scaling(graph) | {
-            name: hops[name] for name in ("encoder", "layers", "dim", "channels", "fourier", "projected") if name in hops
+            name: hops[name] for name in ("encoder", "layers", "dim", "channels", "fourier") if name in hops
         }
     chosen, degree = _scaling(graph), graph.num_edges / graph.num_nodes
     if degree >= 8:
@@ -99,10 +98,6 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
     if alike >= _ALIKE and graph.num_features < _NARROW and graph.x.layout != torch.sparse_csr:
         count = _FOURIER if graph.num_nodes <= _LARGE else _NARROW - graph.num_features  # rows of large graphs take disk space
         chosen["fourier"] = count, f"{graph.num_features} columns are few: {count} random Fourier features beside them"
-    wide = graph.x.layout == torch.sparse_csr and graph.num_features > _PROJECTED
-    if wide and graph.folder is not None and graph.num_nodes > _LARGE:
-        why = f"{graph.num_features:,} sparse columns on disk: projected to {_PROJECTED}, because averages of them fill up"
-        chosen["projected"] = _PROJECTED, why
     return chosen
 
 
