@@ -51,7 +51,13 @@ def launch(size: int, work: Callable[..., Any], *arguments: Any, max_restarts: i
         start_method="forkserver",
         monitor_interval=0.05,
     )
-    answers: Answers = elastic_launch(config, work)(*arguments)
+    # torch handles signals in a way of its own from then on, and other tests interrupt this process.
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)}
+    try:
+        answers: Answers = elastic_launch(config, work)(*arguments)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return dict(sorted(answers.items()))  # torch fills it in the order in which ranks end
 
 
