@@ -1,4 +1,4 @@
-"""Embeddings that a user could take instead of ours, each by its own package and with the settings its authors publish.
+"""Embeddings that a user could take instead of ours; each docstring says by which package and with which settings.
 
 A system takes undirected edges in both directions and features, and returns a row for each node. `quick` trains for a moment:
 kernels and caches are warm afterwards.
