@@ -99,21 +99,31 @@ def page(rows: list[dict[str, str]]) -> str:
         "the seeds and divisions of the searches; test labels are hidden. The recipe was picked among many on these nodes, so",
         "its own row is a little too high. Intervals are 95%, over seeds.",
     ]
-    for graph in dict.fromkeys(row["graph"] for row in rows):
-        mine = [row for row in rows if row["graph"] == graph and row["validation"]]
-        scores: dict[str, dict[int, float]] = {}
-        for row in mine:
-            scores.setdefault(row["lever"], {})[int(row["seed"])] = float(row["validation"])
+    tables, costly = list[str](), list[str]()
+    for graph in (name for name in GRAPHS if any(row["graph"] == name for row in rows)):
+        scores = _scores(rows, graph)
         if WHOLE not in scores:
             continue
-        lines += ["", f"## {graph}", "", "| settings | validation | difference |", "|---|---:|---:|"]
-        lines += [_row(lever, scores[lever], scores[WHOLE]) for lever in scores]
-    lines += ["", f"`python -m benchmarks.ablation`; {_made(rows)}.", ""]
+        tables += ["", f"## {graph}", "", "| settings | validation | seeds | difference |", "|---|---:|---:|---:|"]
+        tables += [_row(lever, scores[lever], scores[WHOLE]) for lever in scores]
+        gaps = {lever: paired(scores[lever], scores[WHOLE]) for lever in scores if lever != WHOLE}
+        costly += [f"- {graph}: {NAMES[lever]}, {gap.difference:+.1f}" for lever, gap in gaps.items() if gap.high < 0]
+    lines += ["", "Beyond noise, these cost accuracy:" if costly else "No change costs accuracy beyond noise.", "", *costly]
+    lines += [*tables, "", f"`python -m benchmarks.ablation`; {_made(rows)}.", ""]
     return "\n".join(lines)
 
 
+def _scores(rows: list[dict[str, str]], graph: str) -> dict[str, dict[int, float]]:
+    """Accuracy by lever and seed, the recipe first."""
+    found: dict[str, dict[int, float]] = {lever: {} for lever in (WHOLE, *NAMES)}
+    for row in rows:
+        if row["graph"] == graph and row["validation"]:
+            found[row["lever"]][int(row["seed"])] = float(row["validation"])
+    return {lever: scores for lever, scores in found.items() if scores}
+
+
 def _row(lever: str, scores: Mapping[int, float], whole: Mapping[int, float]) -> str:
-    mean = f"{statistics.fmean(scores.values()):.2f}"
+    mean = f"{statistics.fmean(scores.values()):.2f} | {len(scores)}"
     if lever == WHOLE:
         return f"| the recipe | {mean} | |"
     gap = paired(scores, whole)

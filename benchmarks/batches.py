@@ -1,9 +1,10 @@
-"""Mini-batches against the whole graph: `python -m benchmarks.batches --out benchmarks/results/batches.csv`.
+"""Mini-batches against the whole graph: `python -m benchmarks.batches --out FILE.csv`, then `--page docs/mini-batches.md`.
 
-Trains Local-GCL with a GCN twice for each seed, with the settings of its recipe for one encoder (local-gcl-single.toml): on the
-whole graph, and on mini-batches of the same number of steps. Accuracy is that of the linear probe on validation nodes; `--test`
-scores test nodes instead. Seconds and memory are those of training and embedding: on a GPU the peak that torch has allocated,
-on a CPU the growth of the process. Rows are written as they come, and a repeated command goes on where it stopped.
+Trains Local-GCL four times for each seed: with a GCN, by its recipe for one encoder (local-gcl-single.toml), and with channels
+over hops, by the defaults for graphs without a recipe; each on the whole graph, and on mini-batches for as many steps.
+Accuracy is that of the linear probe on validation nodes; `--test` scores test nodes instead. Seconds and memory are those of
+training and embedding: on a GPU the peak that torch has allocated, on a CPU the growth of the process. Rows are written as they
+come, and a repeated command goes on where it stopped.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import evaluate, validate
 from localgcl.graph import Graph
 from localgcl.methods import configure
+from localgcl.methods.settings import choose_settings
 from localgcl.recipes import recipes
 from localgcl.system.devices import choose_device
 from localgcl.system.peak import measured
@@ -25,18 +27,29 @@ from localgcl.system.provenance import now, provenance
 from localgcl.system.store import RowFile
 from localgcl.training import fit
 
+RESULTS = Path(__file__).parent / "results" / "batches.csv"
 FIRST_SEED = 1000
 BARS = {"pubmed": 0.5, "computers": 0.5, "arxiv-structure": 1.0}
 """How many points mini-batches may lose."""
 FIELDS = (
-    *("graph", "batch", "sampled", "steps", "dim", "nodes", "seed", "accuracy", "seconds", "peak_mib"),
+    *("graph", "encoder", "channels", "batch", "sampled", "steps", "dim", "nodes", "seed", "accuracy", "seconds", "peak_mib"),
     *("date", "commit", "hardware"),
 )
 
 
-def settings_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The recipe of one encoder, a GCN, with the settings that were given; the defaults of a GCN where there is none."""
+ENCODERS = ("gcn", "hops")
+
+
+def settings_of(name: str, encoder: str, graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
+    """Hops: what `localgcl train` chooses for a graph without a recipe. GCN: the recipe of one encoder, if there is one."""
+    if encoder == "hops":
+        return {**choose_settings("local-gcl", graph).values, **given}
     return {"encoder": "gcn", **recipes("local-gcl-single").get(name, {}), **given}
+
+
+def sizes_of(encoder: str, settings: dict[str, Any], batch: int, sampled: int) -> tuple[int, int]:
+    """Size of a mini-batch and neighbours drawn for each node: for hops the default's, for a GCN as asked."""
+    return (settings["batch"], settings["sampled"]) if encoder == "hops" else (batch, sampled)
 
 
 def run(graph: Graph, settings: dict[str, Any], seed: int, device: str, nodes: str) -> dict[str, Any]:
@@ -50,63 +63,138 @@ def run(graph: Graph, settings: dict[str, Any], seed: int, device: str, nodes: s
 
 
 def key(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row[name]) for name in ("graph", "batch", "sampled", "steps", "dim", "nodes", "seed", "hardware"))
+    return tuple(
+        str(row[name])
+        for name in ("graph", "encoder", "channels", "batch", "sampled", "steps", "dim", "nodes", "seed", "hardware")
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, help="write the page from the rows in --out; train nothing")
     parser.add_argument("--graphs", nargs="+", default=list(BARS))
-    parser.add_argument("--batch", type=int, default=2048)
-    parser.add_argument("--sampled", type=int, default=10)
-    parser.add_argument("--steps", type=int, help="of both forms (default: the recipe's)")
-    parser.add_argument("--dim", type=int, help="of both forms (default: the recipe's)")
+    parser.add_argument("--encoders", nargs="+", default=list(ENCODERS), choices=ENCODERS)
+    parser.add_argument("--batch", type=int, default=2048, help="of a GCN")
+    parser.add_argument("--sampled", type=int, default=10, help="of a GCN")
+    parser.add_argument("--steps", type=int, help="of all forms (default: the recipe's)")
+    parser.add_argument("--dim", type=int, help="of all forms (default: the recipe's)")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--test", action="store_true", help="score test nodes")
     parser.add_argument("--commit", help="to record, in a copy of the source without its history")
     options = parser.parse_args()
-    given = {name: value for name in ("steps", "dim") if (value := getattr(options, name)) is not None}
-    file, nodes = RowFile(options.out, FIELDS), "test" if options.test else "validation"
-    made = provenance(choose_device(options.device), options.commit)
-    done = {key(row): row for row in file.rows()}
+    if options.page:
+        options.page.write_text(page(RowFile(options.out, FIELDS).rows()), encoding="utf-8")
+        return
     for name in options.graphs:
-        graph, found = load(name), dict[int, list[float]]()
-        settings = settings_of(name, given)
-        config = configure("local-gcl", settings)
-        same = {"steps": config.training.steps, "dim": config.encoder.dim, "nodes": nodes}
-        # The first training also compiles kernels, which is not counted.
-        if not options.test and choose_device(options.device).type == "cuda":
-            fit(graph, configure("local-gcl", {**settings, "steps": 2, "device": options.device}))
-            torch.cuda.empty_cache()
-        for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
-            for batch, sampled in ((0, 0), (options.batch, options.sampled)):
-                row: dict[str, Any] = {"graph": name, "batch": batch, "sampled": sampled, **same, "seed": seed}
-                row |= {"hardware": made.hardware, "commit": made.commit}
-                if key(row) not in done:
-                    row |= {"date": now()} | run(
-                        graph, {**settings, "batch": batch, "sampled": sampled}, seed, options.device, nodes
-                    )
-                    file.append(row)
-                    done[key(row)] = {field: str(value) for field, value in row.items()}
-                row = done[key(row)]
-                found.setdefault(batch, []).append(float(row["accuracy"]))
-                print(
-                    f"{name:16} batch {batch:6} seed {seed}: {float(row['accuracy']):.2f} {nodes}, "
-                    f"{row['seconds']} s, {row['peak_mib']} MiB",
-                    flush=True,
-                )
-        print(summary(name, found[0], found[options.batch]), flush=True)
+        graph = load(name)
+        for encoder in options.encoders:
+            compare(name, encoder, graph, options)
 
 
-def summary(name: str, whole: list[float], batches: list[float]) -> str:
+def compare(name: str, encoder: str, graph: Graph, options: argparse.Namespace) -> None:
+    """Measures what is missing of one encoder on one graph, and prints a line for each run and one for all."""
+    device, nodes = choose_device(options.device), "test" if options.test else "validation"
+    given = {field: value for field in ("steps", "dim") if (value := getattr(options, field)) is not None}
+    settings = settings_of(name, encoder, graph, given)
+    small = sizes_of(encoder, settings, options.batch, options.sampled)
+    config = configure("local-gcl", settings)
+    file, made = RowFile(options.out, FIELDS), provenance(device, options.commit)
+    done = {key(row): row for row in file.rows()}
+    same: dict[str, Any] = {
+        "graph": name,
+        "encoder": encoder,
+        "channels": " ".join(config.encoder.channels) if encoder == "hops" else "",
+        "steps": config.training.steps,
+        "dim": config.encoder.dim,
+        "nodes": nodes,
+    }
+    same |= {"hardware": made.hardware, "commit": made.commit}
+    found: dict[int, list[float]] = {0: [], small[0]: []}
+    forms, seeds = ((0, 0), small), range(FIRST_SEED, FIRST_SEED + options.seeds)
+    todo = [{**same, "batch": batch, "sampled": sampled, "seed": seed} for seed in seeds for batch, sampled in forms]
+    if device.type == "cuda" and any(key(row) not in done for row in todo):
+        for batch, sampled in forms:  # kernels are compiled before anything is timed
+            short = {"steps": 2, "batch": batch, "sampled": sampled, "device": options.device}
+            fit(graph, configure("local-gcl", {**settings, **short})).embed(graph)
+        torch.cuda.empty_cache()
+    for row in todo:
+        if key(row) not in done:
+            changed = {"batch": row["batch"], "sampled": row["sampled"]}
+            row |= {"date": now()} | run(graph, {**settings, **changed}, row["seed"], options.device, nodes)
+            file.append(row)
+            done[key(row)] = {field: str(value) for field, value in row.items()}
+        stored = done[key(row)]
+        found[row["batch"]].append(float(stored["accuracy"]))
+        print(
+            f"{name:16} {encoder:4} batch {row['batch']:6} seed {row['seed']}: {float(stored['accuracy']):.2f} {nodes}, "
+            f"{stored['seconds']} s, {stored['peak_mib']} MiB",
+            flush=True,
+        )
+    print(summary(f"{name}, {encoder}", BARS.get(name), *found.values()), flush=True)
+
+
+def summary(name: str, bar: float | None, whole: list[float], batches: list[float]) -> str:
     """One line: the mean difference over seeds beside what is allowed."""
     differences = [part - all_ for part, all_ in zip(batches, whole, strict=True)]
     mean = statistics.fmean(differences)
     error = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
-    bar = BARS.get(name)
     verdict = "" if bar is None else f"; at least -{bar} wanted: {'within' if mean >= -bar else 'OUTSIDE'}"
     return f"{name}: mini-batches {mean:+.2f} points (standard error {error:.2f}, {len(differences)} seeds){verdict}"
+
+
+def page(rows: list[dict[str, str]]) -> str:
+    """The page: for each graph and encoder, mini-batches beside the whole graph."""
+    lines = ["| graph | encoder | steps | form | seeds | accuracy | difference | seconds | memory |"]
+    lines += ["|---|---|---:|---|---:|---:|---:|---:|---:|"]
+    kinds = {(row["graph"], row["encoder"], row["channels"]): list[dict[str, str]]() for row in rows}
+    for row in rows:
+        kinds[row["graph"], row["encoder"], row["channels"]].append(row)
+    for (name, encoder, channels), mine in kinds.items():
+        lines += _forms(name, f"{encoder} {channels}".strip(), mine)
+    made = sorted({f"{row['hardware']}, commit {row['commit'][:7]}, {row['date'][:10]}" for row in rows})
+    return PAGE.format(table="\n".join(lines), made="; ".join(made))
+
+
+def _forms(name: str, encoder: str, rows: list[dict[str, str]]) -> list[str]:
+    """The whole graph, then mini-batches with the mean difference over the seeds that both have."""
+    by_form = {0: {row["seed"]: row for row in rows if row["batch"] == "0"}}
+    by_form[1] = {row["seed"]: row for row in rows if int(row["batch"]) > 0}
+    lines = []
+    for form, found in by_form.items():
+        if not found:
+            lines.append(f"| {name} | {encoder} | | mini-batches | 0 | not run | | | |")
+            continue
+        first = next(iter(found.values()))
+        sizes = f"{int(first['batch']):,} nodes, {first['sampled']} neighbours" if form else "whole graph"
+        both = [
+            float(row["accuracy"]) - float(by_form[0][seed]["accuracy"]) for seed, row in found.items() if seed in by_form[0]
+        ]
+        gap = f"{statistics.fmean(both):+.2f}" if form and both else ""
+        means = {
+            field: statistics.fmean(float(row[field]) for row in found.values())
+            for field in ("accuracy", "seconds", "peak_mib")
+        }
+        lines.append(
+            f"| {name} | {encoder} | {first['steps']} | {sizes} | {len(found)} | {means['accuracy']:.2f} | {gap} | "
+            f"{means['seconds']:.1f} | {means['peak_mib'] / 1024:.2f} GiB |"
+        )
+    return lines
+
+
+PAGE = """# Mini-batches against the whole graph
+
+Local-GCL trained twice with the same encoder, settings and number of steps: once on the whole graph at each step, once on
+mini-batches. *gcn* has its recipe for one encoder; *hops* has the defaults that graphs without a recipe had when it was
+measured, so the two do not compare in accuracy. Behind *hops* are its channels. Accuracy in % is that of a linear probe on
+validation nodes. Seconds and peak memory are those of training and embedding.
+
+{table}
+
+A mini-batch has its nodes and their neighbours: all of them, or as many as the table says, drawn anew at each step. Nodes
+repel the other nodes of their batch. `python -m benchmarks.batches` measures this, and makes this page: {made}.
+"""
 
 
 if __name__ == "__main__":

@@ -64,6 +64,11 @@ def _all_others(evidence: Evidence, path: Path) -> bool:
             mean = evidence.mean("table-main", name, graph)
             if mean is not None and ours is not None:
                 gaps.setdefault(graph, {})[name] = mean - ours
+    return draw_others(gaps, path, "mean of each other method minus Local-GCL (the line), in points")
+
+
+def draw_others(gaps: Mapping[str, Mapping[str, float]], path: Path, label: str) -> bool:
+    """A line a graph, on it every other method by its difference to Local-GCL; the best of them by name."""
     if not gaps:
         return False
     with canvas(path, 1, 1, (6.4, 0.6 + 0.34 * len(gaps))) as (_, (axes,)):
@@ -77,7 +82,7 @@ def _all_others(evidence: Evidence, path: Path) -> bool:
         axes.set_yticks(range(len(gaps)), labels=list(gaps))
         axes.set_ylim(len(gaps) - 0.4, -0.6)
         axes.margins(x=0.16)
-        axes.set_xlabel("mean of each other method minus Local-GCL (the line), in points")
+        axes.set_xlabel(label)
         axes.grid(visible=True, axis="x", alpha=0.3)
     return True
 

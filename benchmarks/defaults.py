@@ -1,9 +1,10 @@
 """Candidates for the defaults, on validation nodes: `python -m benchmarks.defaults CANDIDATES.toml --out FILE.csv`.
 
 A candidate is a table of settings in a TOML file, with `method` among them (local-gcl when left out); `chosen = true` starts
-from what the library chooses for a graph without a recipe. Each is trained on every graph of `benchmarks.development`, without
-labels, and scored by a linear probe on 10% of the labels, on validation nodes alone. Seeds and splits start at 1000: tests use
-those from 0. Rows are written as they come, and a repeated command goes on where it stopped.
+from what the library chooses for a graph without a recipe. With `--edges-alone` graphs lose their features, and a candidate may
+have `columns`, the number of structural ones. Each is trained on every graph of `benchmarks.development`, without labels, and
+scored by a linear probe on 10% of the labels, on validation nodes alone. Seeds and splits start at 1000: tests use those from
+0. Rows are written as they come, and a repeated command goes on where it stopped.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.development import GRAPHS
+from benchmarks.development import GRAPHS, LARGE, edges_alone
 from localgcl.datasets import random_splits
 from localgcl.evaluation import validate
 from localgcl.methods import configure
@@ -34,10 +35,12 @@ FIRST_SEED = 1000
 FIELDS = ("candidate", "graph", "seed", "validation", "dim", "seconds", "settings", "date", "commit", "hardware")
 
 
-def score(name: str, candidate: dict[str, Any], graph: str, seed: int, splits: int, device: str, commit: str) -> dict[str, Any]:
-    """Trains one candidate on one graph, and returns its row."""
-    loaded = GRAPHS[graph]().with_splits([])
-    settings = {key: value for key, value in candidate.items() if key not in ("method", "chosen")}
+def score(
+    name: str, candidate: dict[str, Any], graph: str, seed: int, splits: int, device: str, commit: str, alone: bool = False
+) -> dict[str, Any]:
+    """Trains one candidate on one graph, without its features if `alone`, and returns its row."""
+    loaded = edges_alone(graph, candidate.get("columns")) if alone else (GRAPHS | LARGE)[graph]().with_splits([])
+    settings = {key: value for key, value in candidate.items() if key not in ("method", "chosen", "columns")}
     given = {**settings, "seed": seed, "device": device, "log_every": 1000}
     method = candidate.get("method", "local-gcl")
     config = choose_settings(method, loaded, given=given).config if candidate.get("chosen") else configure(method, given)
@@ -69,7 +72,7 @@ def summary(rows: list[dict[str, str]]) -> str:
     table: dict[str, dict[str, list[float]]] = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in rows:
         table[row["candidate"]][row["graph"]].append(float(row["validation"]))
-    graphs = [graph for graph in GRAPHS if any(graph in scores for scores in table.values())]
+    graphs = [graph for graph in GRAPHS | LARGE if any(graph in scores for scores in table.values())]
     means = {name: {graph: statistics.fmean(values) for graph, values in scores.items()} for name, scores in table.items()}
     best = {graph: max(scores[graph] for scores in means.values() if graph in scores) for graph in graphs}
     complete = sorted(
@@ -91,6 +94,7 @@ def main() -> None:
     parser.add_argument("candidates", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS))
+    parser.add_argument("--edges-alone", action="store_true", help="take the features away")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--device", default="cpu")
@@ -114,7 +118,17 @@ def main() -> None:
         for cell in waiting:
             name, graph, seed = cell
             running[
-                workers.submit(score, name, candidates[name], graph, seed, options.splits, options.device, options.commit)
+                workers.submit(
+                    score,
+                    name,
+                    candidates[name],
+                    graph,
+                    seed,
+                    options.splits,
+                    options.device,
+                    options.commit,
+                    options.edges_alone,
+                )
             ] = cell
             if len(running) < options.jobs:
                 continue

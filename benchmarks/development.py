@@ -8,9 +8,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.large.accuracy import drawn
+from benchmarks.large.generate import BlockModel
 from localgcl.datasets import digits, load, sbm
 from localgcl.datasets.storage import cache_root
 from localgcl.graph import Graph
+from localgcl.graph.prepare import structural_columns, with_structural_features
 
 BENCHMARKS = ("cora", "citeseer", "pubmed", "computers", "photo", "cs", "physics", "chameleon", "squirrel", "actor")
 WITHOUT_RECIPE = ("acm", "dblp", "flickr")
@@ -37,6 +40,12 @@ def block_model(homophily: float) -> Graph:
     return sbm(2000, homophily=homophily, seed=0, splits=0)
 
 
+def edges_alone(name: str, columns: int | None = None) -> Graph:
+    """A graph of `GRAPHS` without its features: it has as many structural columns as asked for, or as a user gets."""
+    graph = GRAPHS[name]().with_splits([])
+    return with_structural_features(graph, columns or structural_columns(graph.num_nodes))
+
+
 GRAPHS: dict[str, Callable[[], Graph]] = {
     **{name: (lambda name=name: read_npz(name)) for name in WITHOUT_RECIPE},  # type: ignore[misc]
     **{name: (lambda name=name: load(name)) for name in BENCHMARKS},  # type: ignore[misc]
@@ -46,3 +55,8 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "measurements": measurements,
 }
 """Graphs by name."""
+
+LARGE: dict[str, Callable[[], Graph]] = {
+    "blocks-large": lambda: drawn(BlockModel(200_000, 2_000_000, 64, homophily=0.3, noise=6.0, seed=1)),
+}
+"""A graph on which defaults for large graphs are chosen."""

@@ -13,18 +13,20 @@ from benchmarks.evidence import Evidence
 from benchmarks.files import write, write_between
 from localgcl.experiments.reproduce.store import Store
 
+PUBLISHED = "_static/published.svg"
 START, END = "<!-- results: python -m benchmarks.pages -->", "<!-- end of results -->"
 
 
 def write_pages(store: Store, docs: Path, readme: Path) -> list[Path]:
     """Writes the pages and the table from what is stored and nothing else; returns the paths."""
     results, studies = store.rows(), results_page.read_studies(store.folder)
+    drawn = published_page.figure(results, docs / PUBLISHED)
     evidence = Evidence(results, {name: kept["rows"] for name, kept in studies.items()})
     return [
         write_between(readme, START, END, short_table(results)),
         write(docs / "results.md", results_page.page(store, docs / "_static" / "results")),
         write(docs / "does-it-hold.md", claims.page(evidence, docs / "_static" / "claims")),
-        write(docs / "published.md", published_page.page(results)),
+        write(docs / "published.md", published_page.page(results, picture=PUBLISHED if drawn else "")),
     ]
 
 

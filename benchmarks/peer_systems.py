@@ -14,6 +14,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+from localgcl.graph.prepare import structural_columns, with_structural_features
+
 Matrix = NDArray[Any]
 
 
@@ -52,13 +54,25 @@ def localgcl(graph: Input, *, quick: bool) -> Matrix:
     return z
 
 
+def localgcl_edges(graph: Input, *, quick: bool) -> Matrix:
+    """The same without features, as for a user who has edges alone; FastRP and node2vec do not look at features either."""
+    import localgcl as lg
+
+    own = with_structural_features(
+        lg.Graph.from_edges(graph.source, graph.target, x=np.ones((graph.num_nodes, 1), dtype=np.float32)),
+        structural_columns(graph.num_nodes),
+    )
+    z: Matrix = lg.LocalGCL(random_state=0, device="cpu", steps=1 if quick else None).fit_transform(own)
+    return z
+
+
 def pygcl_grace(graph: Input, *, quick: bool) -> Matrix:
     """GRACE of PyGCL 0.1.2, as its example has it, with the widths, rates and number of steps of GRACE's own code for Cora.
 
     The package imports dgl, torch_sparse and torch_scatter, which it does not declare. Nothing of them is called here, so empty
     modules stand in for them.
     """
-    stand_in("dgl")
+    stand_in("dgl", "DGLGraph")
     stand_in("torch_sparse", "SparseTensor", "coalesce")
     stand_in("torch_scatter", "scatter")
     import GCL.augmentors as augment
@@ -173,6 +187,7 @@ def stand_in(name: str, *members: str) -> None:
 
 SYSTEMS: dict[str, Callable[..., Matrix]] = {
     "localgcl": localgcl,
+    "localgcl, edges alone": localgcl_edges,
     "PyGCL GRACE": pygcl_grace,
     "PyG DGI": pyg_dgi,
     "node2vec": node2vec,

@@ -5,6 +5,7 @@ import statistics
 from pathlib import Path
 
 from benchmarks import ROOT
+from localgcl.experiments.reproduce.canvas import COLOURS, canvas
 from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.reproduce.result_cells import PUBLISHED_COLUMNS
 from localgcl.experiments.reproduce.result_tables import tables
@@ -38,14 +39,43 @@ _SOURCE = """## Where the numbers come from
 - This page: `python -m benchmarks.pages`."""
 
 
-def page(results: Results, causes: Path = CAUSES) -> str:
-    """The page in Markdown."""
+def figure(results: Results, path: Path) -> bool:
+    """Our accuracy minus the published one, a line for each row of the table; False where nothing was run."""
+    (table,) = tables("table-published", EXPERIMENTS["table-published"], results)
+    at = PUBLISHED_COLUMNS.index("difference")
+    gaps = [(f"{row[0]}, {row[1]}", float(row[at].split()[0])) for row in table.rows if row[at]]
+    if not gaps:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with canvas(path, 1, 1, (6.0, 0.6 + 0.2 * len(gaps))) as (_, (axes,)):
+        for place, (_, gap) in enumerate(gaps):
+            missed = gap < -1
+            axes.plot([0, gap], [place, place], color=COLOURS[1] if missed else COLOURS[0], linewidth=2)
+            axes.plot([gap], [place], "s" if missed else "o", color=COLOURS[1] if missed else COLOURS[0])
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.axvline(-1, color="black", linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(gaps)), labels=[name for name, _ in gaps])
+        axes.set_ylim(len(gaps) - 0.4, -0.6)
+        axes.set_xlabel("ours minus published, in points; squares miss by more than one")
+        axes.grid(visible=True, axis="x", alpha=0.3)
+    return True
+
+
+def page(results: Results, causes: Path = CAUSES, picture: str = "") -> str:
+    """The page in Markdown; `picture` is the path of its figure, relative to the page."""
     tried, name = _read(causes), "table-published"
     (table,) = tables(name, EXPERIMENTS[name], results)
     gaps, seeds = ([row[PUBLISHED_COLUMNS.index(column)] for row in table.rows] for column in ("difference", "seeds"))
     count, reached = sum(map(bool, gaps)), sum("miss" not in gap for gap in gaps if gap)
     few = [_FEW.format(count=seeds.count("1"), rows=len(seeds))] if "1" in seeds else []
-    parts = [_HEAD.format(reached=reached, count=count), pipes(table.columns, table.rows), " ".join([_CAPTION, *few]), _CAUSES]
+    shown = [f"![Our accuracy minus the published one, row by row]({picture})"] if picture else []
+    parts = [
+        _HEAD.format(reached=reached, count=count),
+        *shown,
+        pipes(table.columns, table.rows),
+        " ".join([_CAPTION, *few]),
+        _CAUSES,
+    ]
     parts += [pipes(["method", "graph", "picked by", "at step", "test accuracy", "seeds"], _causes(tried)), _CAUSES_CAPTION]
     return "\n\n".join([*parts, _SOURCE.format(results=table.source, causes=_made(tried))]) + "\n"
 

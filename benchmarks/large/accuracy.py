@@ -1,5 +1,7 @@
 """Accuracy of ways to train on a large block model: `python -m benchmarks.large.accuracy --nodes 1000000 --out FILE.csv`.
 
+`--page docs/large.md` then writes the table between two marks of that page.
+
 - folder: the default, on a graph folder whose rows stay on disk (`--folder GRAPH`, made by `localgcl convert`);
 - batches: the same settings with the graph in memory;
 - whole: the same with steps over the whole graph, all nodes negatives of each other.
@@ -10,6 +12,7 @@ graph. Seconds are those of training, and of embedding all nodes.
 
 import argparse
 import resource
+import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.files import write_between
 from benchmarks.large.generate import BlockModel
 from localgcl.datasets import random_splits
 from localgcl.evaluation import evaluate
@@ -27,7 +31,8 @@ from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
 from localgcl.training import fit
 
-WAYS = ("folder", "batches", "whole")
+WAYS = {"folder": "graph folder", "batches": "in memory", "whole": "in memory, whole-graph steps"}
+START, END = "<!-- accuracy: python -m benchmarks.large.accuracy --page docs/large.md -->", "<!-- end of accuracy -->"
 FIELDS = (
     *("nodes", "edges", "features", "dim", "way", "seed", "accuracy", "raw", "train_seconds", "embed_seconds", "peak_gib"),
     *("steps", "batch", "date", "commit", "hardware"),
@@ -89,6 +94,27 @@ def measure(graph: Graph, way: str, dim: int, seed: int, device: str, commit: st
     }
 
 
+def table(rows: list[dict[str, str]]) -> str:
+    """The table of a page: a row for each size, machine and way, means over seeds."""
+    lines = ["| nodes | trained on | batch | machine | seeds | accuracy | raw features | train | embed |"]
+    lines += ["|---:|---|---:|---|---:|---:|---:|---:|---:|"]
+    ways = list(WAYS)
+    keys = {(int(row["nodes"]), row["hardware"], ways.index(row["way"]), int(row["batch"])) for row in rows}
+    for nodes, hardware, way, batch in sorted(keys):
+        sought = (str(nodes), hardware, ways[way], str(batch))
+        mine = [row for row in rows if (row["nodes"], row["hardware"], row["way"], row["batch"]) == sought]
+        accuracy, raw, train, embed = (
+            statistics.fmean(float(row[name]) for row in mine) for name in ("accuracy", "raw", "train_seconds", "embed_seconds")
+        )
+        size = f"{batch:,}" if batch else "all"
+        lines.append(
+            f"| {nodes:,} | {WAYS[ways[way]]} | {size} | {hardware} | {len(mine)} | {accuracy:.1f} | {raw:.1f} | "
+            f"{train:.0f} s | {embed:.0f} s |"
+        )
+    made = sorted({f"{row['date'][:10]}, commit {row['commit'][:7]}" for row in rows})
+    return "\n".join([*lines, "", f"Measured on {'; '.join(made)}."])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=1_000_000)
@@ -96,14 +122,18 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--homophily", type=float, default=0.3)
     parser.add_argument("--noise", type=float, default=6.0)
-    parser.add_argument("--ways", nargs="+", default=["batches", "whole"], choices=WAYS)
+    parser.add_argument("--ways", nargs="+", default=["batches", "whole"], choices=list(WAYS))
     parser.add_argument("--folder", type=Path, help="graph folder of the same block model, for the way folder")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--commit", default="", help="to record, in a copy of the source without its history")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/large-accuracy.csv"))
+    parser.add_argument("--page", type=Path, help="write the table into this page; train nothing")
     options = parser.parse_args()
     file = RowFile(options.out, FIELDS)
+    if options.page:
+        write_between(options.page, START, END, table(file.rows()))
+        return
     done = {(row["nodes"], row["dim"], row["way"], row["seed"]) for row in file.rows()}
     graphs: dict[bool, Graph] = {}
     for way in options.ways:

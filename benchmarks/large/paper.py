@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.large.run import FIELDS
 from localgcl.datasets import sbm
+from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
 from localgcl.methods.settings import choose_settings
 from localgcl.nn.hops import parse_channel
 from localgcl.nn.memory import encoder_stacks
@@ -24,6 +25,7 @@ MILLION = 10**6
 SIZES = (100 * MILLION, 1000 * MILLION)
 FEATURES, DIM, EDGES, ID_BYTES = 64, 128, 10, 8
 READS = 500_000  # a second, of a good disk
+PICTURE = "_static/billion.svg"
 Row = dict[str, str]
 
 
@@ -83,6 +85,22 @@ def traffic() -> tuple[int, int]:
     return len(stacks) * (4 * frequencies + 2) * 4, weights * 4
 
 
+def figure(rows: Sequence[Row], path: Path) -> None:
+    """Seconds of each stage by the number of nodes: measured points, and the lines drawn through them."""
+    fitted = lines(rows, "seconds")
+    with canvas(path, 1, 1, (6.0, 3.4)) as (_, (axes,)):
+        for place, (stage, name) in enumerate(STAGES.items()):
+            kept = {int(row["nodes"]): float(row["seconds"]) for row in rows if row["stage"] == stage}
+            reached = [*sorted(kept), *SIZES]
+            axes.plot(list(kept), list(kept.values()), MARKERS[place], color=COLOURS[place], label=name)
+            axes.plot(reached, [fitted[stage].at(nodes) for nodes in reached], "--", color=COLOURS[place], linewidth=1)
+        axes.axvspan(max(kept), SIZES[-1], color="black", alpha=0.06)
+        axes.text(0.97, 0.06, "not run", color="dimgray", transform=axes.transAxes, horizontalalignment="right")
+        axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="seconds, two cores")
+        axes.legend(frameon=False)
+        axes.grid(visible=True, alpha=0.3)
+
+
 def page(rows: Sequence[Row]) -> str:
     """What these sizes would take."""
     seconds, memory = lines(rows, "seconds"), lines(rows, "peak_anon_mib")
@@ -96,6 +114,8 @@ def page(rows: Sequence[Row]) -> str:
         "**Nothing on it was run at 100 million nodes or more.**",
         "",
         "## Time and memory",
+        "",
+        f"![Seconds of each stage: measured up to 10 million nodes, lines beyond]({PICTURE})",
         "",
         "| stage | s per million nodes | 100 million | 1 billion | memory at 1 billion | line off at 10 million |",
         "|---|---:|---:|---:|---:|---:|",
@@ -169,7 +189,9 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=Path("benchmarks/results/large.csv"))
     parser.add_argument("--page", type=Path, default=Path("docs/billion.md"))
     options = parser.parse_args()
-    options.page.write_text(page(RowFile(options.rows, FIELDS).rows()), encoding="utf-8")
+    rows = RowFile(options.rows, FIELDS).rows()
+    options.page.write_text(page(rows), encoding="utf-8")
+    figure(rows, options.page.parent / PICTURE)
 
 
 if __name__ == "__main__":

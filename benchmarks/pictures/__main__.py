@@ -14,6 +14,7 @@ from benchmarks.pictures.drawing import Drawing
 
 PICTURES: dict[str, Callable[[], Drawing]] = {
     "flow": boxes.flow,
+    "tables": boxes.tables,
     "loss": nodes.loss,
     "channels": boxes.channels,
     "kernel": nodes.kernel,

@@ -26,6 +26,28 @@ def flow() -> Drawing:
     return it
 
 
+def tables() -> Drawing:
+    """How rows of tables become nodes, edges, features and labels of a graph."""
+    it = Drawing(820, 290, "Three tables and the graph that they make: edges by two columns of ids, features and labels by one")
+    tables = (
+        (40, "edges", ("source", "target", "weight"), (("a", "b", "1"), ("b", "c", "2")), BLUE),
+        (140, "features", ("id", "f1", "f2"), (("a", "0.3", "1"), ("b", "0.1", "0"), ("c", "0.9", "1")), GREEN),
+        (245, "labels", ("id", "label"), (("a", "red"), ("c", "blue")), ORANGE),
+    )
+    for y, title, header, rows, colour in tables:
+        it.text(48, y, title, size=13, colour=colour)
+        for row, cells in enumerate((header, *rows)):
+            for column, words in enumerate(cells):
+                it.text(130 + 66 * column, y - 18 + 20 * row, words, size=12, colour=FAINT if row == 0 else colour)
+        it.arrow((330, y), (420, 145), colour=colour)
+    it.box(520, 145, 180, 110, "Graph\nnodes a, b, c\nedges a-b, b-c\nweights 1 and 2", colour=GREY, size=13)
+    it.arrow((612, 145), (676, 145))
+    it.box(745, 145, 130, 90, "one row\nof numbers\nfor each node", colour=PINK, size=13)
+    it.text(644, 128, "train", size=12, colour=ORANGE)
+    it.text(520, 226, "b has no label: that is allowed", size=12, colour=FAINT)
+    return it
+
+
 def channels() -> Drawing:
     """Each channel reads the features after some steps over the graph; unit rows side by side are the embedding."""
     it = Drawing(820, 300, "Channels: features after some steps over the graph, each with a network and a loss of its own")

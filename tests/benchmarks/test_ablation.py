@@ -32,8 +32,9 @@ def row(lever: str, seed: int, validation: float) -> dict[str, str]:
 def test_the_page_shows_paired_differences() -> None:
     rows = [row("recipe", 1000, 80.0), row("recipe", 1001, 90.0), row("head", 1000, 79.0), row("head", 1001, 89.0)]
     text = ablation.page(rows)
-    assert "| the recipe | 85.00 | |" in text
-    assert "| without the head | 84.00 | -1.00 [-1.00, -1.00] |" in text
+    assert "| the recipe | 85.00 | 2 | |" in text
+    assert "| without the head | 84.00 | 2 | -1.00 [-1.00, -1.00] |" in text
+    assert "- cora: without the head, -1.0" in text
 
 
 def test_rows_have_the_seeds_and_divisions_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:

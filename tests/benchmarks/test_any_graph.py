@@ -32,6 +32,11 @@ def test_marks_and_sentences() -> None:
     assert "Clearly better than Local-GCL: grace on acm. Raw features are ahead on: acm." in made
 
 
+def test_methods_of_a_higher_mean_are_named() -> None:
+    made = page([row | {"graph": "cora"} for row in rows(local_gcl=[80, 82, 84], grace=[81, 82, 84], dgi=[70, 71, 75])])
+    assert "Of a higher mean over the 1 benchmarks: grace." in made
+
+
 def test_a_look_is_entered_once(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.csv"
     found = rows(local_gcl=[80, 82])

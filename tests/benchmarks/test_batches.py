@@ -9,10 +9,12 @@ from benchmarks import batches
 
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
+from localgcl.system.store import RowFile
 
 
 def test_settings_are_those_of_one_encoder() -> None:
-    assert batches.settings_of("arxiv-structure", {"dim": 8}) == {
+    graph = sbm(300, features=8, seed=0)
+    assert batches.settings_of("arxiv-structure", "gcn", graph, {"dim": 8}) == {
         "encoder": "gcn",
         "batch_norm": True,
         "layers": 3,
@@ -22,15 +24,19 @@ def test_settings_are_those_of_one_encoder() -> None:
         "temperature": 0.8,
         "dim": 8,
     }
-    assert batches.settings_of("digits", {}) == {"encoder": "gcn"}
+    assert batches.settings_of("digits", "gcn", graph, {}) == {"encoder": "gcn"}
+    chosen = batches.settings_of("arxiv-structure", "hops", graph, {"dim": 8})
+    assert (chosen["encoder"], chosen["batch"], chosen["dim"]) == ("hops", 512, 8)
+    assert batches.sizes_of("hops", chosen, 2048, 10) == (512, chosen["sampled"])
+    assert batches.sizes_of("gcn", {"encoder": "gcn"}, 2048, 10) == (2048, 10)
 
 
 def test_the_verdict() -> None:
     assert "+0.10 points (standard error 0.10, 2 seeds); at least -0.5 wanted: within" in batches.summary(
-        "pubmed", [80.0, 81.0], [80.2, 81.0]
+        "pubmed", 0.5, [80.0, 81.0], [80.2, 81.0]
     )
-    assert "OUTSIDE" in batches.summary("pubmed", [80.0], [79.0])
-    assert batches.summary("digits", [80.0], [79.0]).endswith("1 seeds)")
+    assert "OUTSIDE" in batches.summary("pubmed", 0.5, [80.0], [79.0])
+    assert batches.summary("digits", None, [80.0], [79.0]).endswith("1 seeds)")
 
 
 def test_a_run_is_scored_and_measured() -> None:
@@ -50,7 +56,7 @@ def test_a_repeated_command_computes_nothing_again(
         return {"accuracy": 80.0 + graph.num_nodes / 1e4, "seconds": 1.0, "peak_mib": 2}
 
     monkeypatch.setattr(batches, "run", run)
-    arguments = ["--graphs", "digits", "--batch", "256", "--sampled", "3", "--seeds", "2"]
+    arguments = ["--graphs", "digits", "--encoders", "gcn", "--batch", "256", "--sampled", "3", "--seeds", "2"]
     monkeypatch.setattr(sys, "argv", ["batches", "--out", str(tmp_path / "rows.csv"), "--device", "cpu", *arguments])
     batches.main()
     first = capsys.readouterr().out
@@ -58,3 +64,8 @@ def test_a_repeated_command_computes_nothing_again(
     assert capsys.readouterr().out == first
     assert computed == [0, 256, 0, 256]
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 5
+
+
+def test_the_page_is_made_of_the_stored_rows() -> None:
+    page = batches.RESULTS.parents[2] / "docs" / "mini-batches.md"
+    assert page.read_text(encoding="utf-8") == batches.page(RowFile(batches.RESULTS, batches.FIELDS).rows())

@@ -28,7 +28,9 @@ def test_systems_get_undirected_edges_and_the_features(tmp_path: Path, sparse: b
     torch.testing.assert_close(torch.from_numpy(given.x.toarray() if sparse else given.x), graph.x.to_dense())
 
 
-@pytest.mark.parametrize("system", ["localgcl", "PyG DGI", "FastRP", "raw features"])  # the others have packages of their own
+@pytest.mark.parametrize(
+    "system", ["localgcl", "localgcl, edges alone", "PyG DGI", "FastRP", "raw features"]
+)  # the others have packages of their own
 def test_a_system_gives_a_row_for_each_node(system: str) -> None:
     rows = Input(GRAPH.rows.numpy(), GRAPH.indices.numpy(), GRAPH.x.numpy())
     z = SYSTEMS[system](rows, quick=True)

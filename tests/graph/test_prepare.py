@@ -283,11 +283,12 @@ def test_regular_and_empty_graphs_have_no_noise_columns(n: int) -> None:
 
 
 def test_featureless_graphs_say_so() -> None:
-    with pytest.warns(LocalGCLWarning, match=r"no features given: using 128 structural features.*pass features"):
+    with pytest.warns(LocalGCLWarning, match=r"no features given: using 1024 structural features.*pass features"):
         graph = featureless([0, 1, 1], [1, 2, 2], 4, y=[0, 1, 1, -1], node_ids=["a", "b", "c", "d"], name="toy")
     assert graph.num_edges == 3  # the edges stay as given
     assert graph.name == "toy"
     assert graph.node_ids.tolist() == ["a", "b", "c", "d"]
     assert graph.y is not None
     undirected = Graph.from_edges([0, 1], [1, 2], x=np.ones((4, 1)), node_ids=["a", "b", "c", "d"]).symmetrized()
-    assert torch.equal(graph.x, structural_features(undirected))
+    assert torch.equal(graph.x, structural_features(undirected, 1024))
+    assert graph.structural

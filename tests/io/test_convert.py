@@ -146,11 +146,11 @@ def test_edge_index_pairs(kind: Any) -> None:
 
 def test_missing_features_are_structural_ones_and_said_so() -> None:
     edges = np.array([[0, 1, 2], [1, 2, 3]])
-    with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features computed from the edges alone"):
+    with pytest.warns(LocalGCLWarning, match="no features given: using 1024 structural features computed from the edges alone"):
         graph = as_graph(edges, y=[0, 1, 0, 1])
-    assert graph.x.shape == (4, 128)
+    assert graph.x.shape == (4, 1024)
     assert edge_set(graph) == [(0, 1), (1, 2), (2, 3)]  # the features see the undirected graph; the edges stay directed
-    assert torch.equal(graph.x, structural_features(graph.symmetrized()))
+    assert torch.equal(graph.x, structural_features(graph.symmetrized(), 1024))
 
 
 # Sparse matrices of torch, and matrices whose parts do not fit each other
@@ -235,7 +235,7 @@ def test_networkx_ids_that_numpy_would_mangle() -> None:
     mixed = nx.Graph([(1, "a")])
     assert as_graph(mixed, x=X[:2]).node_ids.tolist() == ["1", "a"]
     with pytest.warns(LocalGCLWarning, match="structural"):
-        assert as_graph(grid).x.shape == (4, 128)
+        assert as_graph(grid).x.shape == (4, 1024)
 
 
 def test_networkx_with_features_on_some_nodes_is_refused() -> None:

@@ -52,7 +52,7 @@ EDGE_FILES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("name", EDGE_FILES)
 def test_edges_of_every_format(tmp_path: Path, name: str) -> None:
     EDGE_FILES[name](tmp_path / name)
-    with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features"):
+    with pytest.warns(LocalGCLWarning, match="no features given: using 1024 structural features"):
         graph = read_graph(tmp_path / name)
     assert graph.node_ids.tolist() == [1, 2, 3]
     assert sorted(set(edge_set(graph))) == [(1, 2), (2, 3)]

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from localgcl.config import LocalGCLWarning
-from localgcl.datasets import digits, sbm
+from localgcl.datasets import digits, few_label_splits, sbm
+from localgcl.evaluation import evaluate
 from localgcl.graph import Graph
+from localgcl.graph.prepare import with_structural_features
 from localgcl.methods.settings import choose_settings
 from localgcl.recipes.defaults import likeness
 from localgcl.training import fit
@@ -144,3 +146,20 @@ def test_scaling_by_kind_of_features() -> None:
     assert scaling(rng.normal(size=(1000, 8))) == "standard"
     assert scaling(table) == "standard"  # an income beside 20 categories: mostly zeros, but not in one unit
     assert scaling(np.zeros((1000, 3))) == "standard"
+
+
+def test_features_computed_from_the_edges_are_averaged_over_longer_walks() -> None:
+    bare = with_structural_features(ALIKE, 64)
+    chosen = choose_settings("local-gcl", bare)
+    assert chosen.config.encoder.channels == ("S2X", "S4X", "S6X", "S8X", "X")
+    assert "features are computed from the edges" in chosen.explain()
+    assert choose_settings("local-gcl", bare.with_features(bare.x)).config.encoder.channels[0] == "X"  # the user's own columns
+    assert choose_settings("local-gcl", bare, given={"dim": 9}).config.encoder.channels == ("S2X", "S4X")
+
+
+def test_edges_alone_tell_the_classes_of_a_block_model() -> None:
+    graph = sbm(1000, classes=4, homophily=0.92, mean_degree=3, seed=0)  # sparse: classes show over several steps alone
+    bare = with_structural_features(graph, 256)
+    z = fit(bare, choose_settings("local-gcl", bare, given={"seed": 0, "dim": 60}).config).embed(bare)
+    found = evaluate(z, graph, few_label_splits(graph, num=3, per_class=10, seed=0)).mean
+    assert found > 75  # 82 as measured, 64 with the channels of graphs that have features, 25 by chance

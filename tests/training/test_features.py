@@ -14,6 +14,7 @@ import torch
 
 import localgcl as lg
 from localgcl import Graph, LocalGCLWarning
+from localgcl.graph.prepare import with_structural_features
 from localgcl.methods import configure
 from localgcl.training import Model, RunFolder, fit
 from localgcl.training.loop import Interrupted
@@ -239,3 +240,24 @@ def test_training_a_graph_of_any_name_stays_within_runs(tmp_path: Path, monkeypa
         lg.train(graph().derived(name=name), method="random-init", dim=4)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs"]
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["graph", "outside"]
+
+
+def test_a_graph_of_another_size_gets_as_many_structural_features_as_the_model_reads() -> None:
+    small, large = (with_structural_features(graph(), columns) for columns in (128, 512))
+    model = fit(small, configure("local-gcl", {**SETTINGS, "encoder": "gcn"}))
+    assert torch.equal(model.embed(large), model.embed(small))
+    with pytest.raises(ValueError, match="512 feature columns, but the model was trained on 128"):
+        model.embed(large.with_features(large.x))  # the user's own columns are never replaced
+
+
+def test_weights_start_from_a_run_on_a_smaller_graph_without_features(tmp_path: Path) -> None:
+    small, large = (with_structural_features(graph(), columns) for columns in (128, 512))
+    config = configure("local-gcl", {**SETTINGS, "encoder": "gcn"})
+    fit(small, config, folder=tmp_path / "first")
+    assert fit(large, config, warm_start=tmp_path / "first").num_inputs == 128
+
+
+def test_edges_alone_do_not_pass_for_the_columns_of_a_user() -> None:
+    unnamed = fit(graph(None), configure("local-gcl", SETTINGS))
+    with pytest.raises(ValueError, match="128 feature columns, but the model was trained on 8"):
+        unnamed.embed(with_structural_features(graph(), 128))

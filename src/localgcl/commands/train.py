@@ -1,6 +1,7 @@
 """`localgcl train`: from a graph to a run folder."""
 
 import argparse
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from localgcl.datasets.source import Source
 from localgcl.estimator import train
 from localgcl.methods import METHODS, find_method
 from localgcl.system.paths import check_there, check_writable
+from localgcl.system.text import shown
 from localgcl.training.cluster.training import train_on_cluster
 from localgcl.training.joining import join_ranks
 from localgcl.training.replaced import check_replaceable, replaced_run
@@ -81,6 +83,8 @@ def run(options: argparse.Namespace) -> Result | None:
                 train(source, folder, progress_bar=not quiet, **settings)
         else:
             train(source, out, progress_bar=not quiet, **settings)
+        if not quiet:
+            sayer(options)(f"next: localgcl report {shlex.quote(shown(out))}")
         return _result(out) if ranks is None or ranks.rank == 0 else None
 
 

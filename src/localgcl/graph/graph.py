@@ -62,6 +62,7 @@ class Graph:
         folder: The graph folder whose mapped arrays these are; None for a graph in memory.
         class_names: Names of the classes 0, 1, 2...; None where they have none.
         encoding: How features were made of a table's columns, as plain data; None where they were numbers.
+        structural: Whether features were computed from the edges, because the user gave none.
         trusted: Skip the checks: the parts come from a graph that was checked.
 
     Example:
@@ -83,6 +84,7 @@ class Graph:
     folder: Path | None = None
     class_names: tuple[str, ...] | None = None
     encoding: Mapping[str, Any] | None = None
+    structural: bool = False
     trusted: dataclasses.InitVar[bool] = False
 
     def __post_init__(self, trusted: bool) -> None:
@@ -281,7 +283,7 @@ class Graph:
         features = as_features(x, copy=copy).to(self.device)
         check_features(features, self.node_ids)
         names = column_names(frame_names(x) if feature_names is None else feature_names, features.shape[1])
-        return self.derived(x=features, feature_names=names, encoding=None)
+        return self.derived(x=features, feature_names=names, encoding=None, structural=False)
 
     def derived(self, **parts: Any) -> "Graph":
         """This graph with some parts other than edges replaced. Nothing is checked: the new parts are known to be right."""
@@ -312,7 +314,7 @@ class Graph:
         y = None if self.y is None else self.y[nodes]
         ids = self.node_ids[nodes.cpu().numpy()]
         parts = (csr.indptr, csr.indices, x, y, (), ids, self.name, csr, self.feature_names, csr.weights)
-        return Graph(*parts, class_names=self.class_names)
+        return Graph(*parts, class_names=self.class_names, structural=self.structural)
 
     def to(self, device: torch.device | str) -> "Graph":
         if self.device == torch.device(device):

@@ -50,6 +50,7 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
         folder,
         header.classes,
         header.encoding,
+        header.structural,
         trusted=True,
     )
 

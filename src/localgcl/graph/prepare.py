@@ -92,6 +92,15 @@ def _power_near(largest: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return torch.exp2(-exponent.to(largest.dtype))
 
 
+_STRUCTURAL_COLUMNS = (1024, 512, 128)
+
+
+def structural_columns(num_nodes: int) -> int:
+    """How many structural features a graph gets that has no features of its own: fewer where they would fill the memory."""
+    small, medium, large = _STRUCTURAL_COLUMNS
+    return small if num_nodes <= 50_000 else medium if num_nodes <= 200_000 else large
+
+
 def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) -> Float[Tensor, "n f"]:
     r"""Features computed from the edges alone, for graphs without any; labels are not used.
 
@@ -117,6 +126,22 @@ def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) 
     return torch.from_numpy(((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32))
 
 
+def with_structural_features(graph: Graph, num_columns: int) -> Graph:
+    """The graph with `structural_features` of its undirected edges in place of its features."""
+    return graph.with_features(structural_features(graph.symmetrized(), num_columns), copy=False).derived(structural=True)
+
+
+def with_as_many_columns(graph: Graph, num_columns: int) -> Graph:
+    """The graph, its structural features computed anew if it has another number of them; other features stay as they are.
+
+    Their number depends on the size of the graph, and a model reads as many as it was trained on. Another number than a graph
+    without features can have is left alone: the model was trained on a user's own columns, and will say so.
+    """
+    if not graph.structural or num_columns not in _STRUCTURAL_COLUMNS or graph.num_features == num_columns:
+        return graph
+    return with_structural_features(graph, num_columns)
+
+
 def featureless(
     source: Any,
     target: Any,
@@ -136,14 +161,14 @@ def featureless(
     """
     known: dict[str, Any] = {"y": y, "splits": splits, "node_ids": node_ids, "name": name, "weights": weights}
     bare = Graph.from_edges(source, target, x=torch.zeros(num_nodes, 1), class_names=class_names, copy=False, **known)
-    x = structural_features(bare.symmetrized())
+    graph = with_structural_features(bare, structural_columns(num_nodes))
     warnings.warn(
-        f"no features given: using {x.shape[1]} structural features computed from the edges alone "
+        f"no features given: using {graph.num_features} structural features computed from the edges alone "
         "(log degree and hashed random walks); pass features if the nodes have any",
         LocalGCLWarning,
         stacklevel=stacklevel,
     )
-    return bare.with_features(x, copy=False)
+    return graph
 
 
 def hashed_signs(ids: NDArray[Any], columns: int) -> NDArray[Any]:

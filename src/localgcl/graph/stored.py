@@ -71,6 +71,11 @@ class Header:
     inputs: str = ""
     files: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
+    @property
+    def structural(self) -> bool:
+        """Whether features were computed from the edges: they have a type, and no names."""
+        return self.feature_names is None and bool(self.column_types)
+
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a graph folder, whole or not: a folder with a header, with row pointers, or with work on them."""

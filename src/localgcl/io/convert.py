@@ -94,7 +94,9 @@ def as_graph(
             )
         _refuse_tables(x=x, y=y)
         parts = parts_of(obj, x if x is not None else node_ids, weight)
-    names, encoding = (parts.feature_names, parts.encoding) if x is None else (None, None)
+    names, made = (
+        (parts.feature_names, {"encoding": parts.encoding, "structural": parts.structural}) if x is None else (None, {})
+    )
     x, y = (parts.x if x is None else x), (parts.y if y is None else y)
     ids = _id_array(parts.node_ids if node_ids is None else node_ids)
     read = None if y is None else read_labels(y, "y", lambda row: _name(ids, row))
@@ -114,7 +116,7 @@ def as_graph(
             f"features have {len(features)} rows, but the graph has {parts.num_nodes} nodes; give one row per node"
         )
     graph = Graph.from_edges(parts.source, parts.target, x=features, feature_names=names, copy=False, **known)
-    return graph if encoding is None else graph.derived(encoding=encoding)
+    return graph.derived(**made)
 
 
 def to_pyg(graph: Graph) -> Any:

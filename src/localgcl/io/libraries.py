@@ -44,6 +44,7 @@ class GraphParts(NamedTuple):
     weights: Any = None
     class_names: Any = None
     encoding: Any = None
+    structural: bool = False
 
 
 def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphParts:
@@ -58,7 +59,8 @@ def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphPart
     if isinstance(obj, Graph):
         refuse_weight_name(weight, "a localgcl.Graph")
         known = (obj.splits, obj.node_ids, obj.name, obj.feature_names, obj.weights if weight is None else None)
-        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known, obj.class_names, obj.encoding)
+        made = (obj.class_names, obj.encoding, obj.structural)
+        return GraphParts(obj.rows, obj.indices, obj.num_nodes, obj.x, obj.y, *known, *made)
     if "torch_geometric.Data" in kin:
         return _from_pyg(obj, weight)
     if "networkx.Graph" in kin:

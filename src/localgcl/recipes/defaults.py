@@ -21,9 +21,11 @@ Chosen = dict[str, tuple[Any, str]]
 """Settings by name, each with its reason in words."""
 
 _AVERAGED = ("SX", "S2X", "BX", "B2X")
+# Of features computed from the edges (benchmarks/results/structural.csv); the short ones where every step is a file on disk.
+_WALKS, _SHORT_WALKS = ("S2X", "S4X", "S6X", "S8X", "X"), ("S2X", "S4X", "X")
 _SAMPLE, _COLUMNS = 4000, 128
 _NARROW, _FOURIER = 64, 256
-_ROWS, _LARGE = 50_000, 100_000
+_ROWS, _LARGE, _HUGE = 50_000, 100_000, 200_000
 _NARROWEST = 4
 _ALIKE = 0.55
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -78,9 +80,12 @@ def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, in
 
 def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
     """Linear channels over hops. How much a node is like its neighbours decides what the channels read."""
-    alike = likeness(graph)
     dim = 1024 if graph.num_nodes <= _LARGE else 256
     fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "dim": dim, "batch": 512}
+    asked = plain(given.get("dim", dim))
+    if graph.structural:
+        return _walks(_WALKS if graph.num_nodes <= _HUGE else _SHORT_WALKS, fixed, asked)
+    alike = likeness(graph)
     if alike >= _ALIKE:
         own, tier, why = 2, {"learning_rate": 2e-3, "sampled": 4}, "neighbours are alike"
     else:
@@ -88,7 +93,6 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
         # Twelve at this rate lies between candidates of benchmarks/results/defaults.csv and is not among them.
         own, tier, why = 12, {"learning_rate": 1e-3, "sampled": 0}, "neighbours are not alike: most channels read a node alone"
     channels = ("X", *_AVERAGED, *("X",) * (own - 1))
-    asked = plain(given.get("dim", dim))
     if isinstance(asked, int) and len(channels) > max(1, asked // _NARROWEST):
         # Unit rows of one or two dimensions say little. Anything that is no dimension is refused later, with other options.
         first = ("SX", "X") if alike >= _ALIKE else ("X", "SX")
@@ -99,6 +103,14 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
         count = _FOURIER if graph.num_nodes <= _LARGE else _NARROW - graph.num_features  # rows of large graphs take disk space
         chosen["fourier"] = count, f"{graph.num_features} columns are few: {count} random Fourier features beside them"
     return chosen
+
+
+def _walks(walks: tuple[str, ...], fixed: Mapping[str, Any], asked: Any) -> Chosen:
+    """Linear channels over longer walks, for features computed from the edges: they say where a node is, not what it is."""
+    chosen: Chosen = {name: (value, "") for name, value in {**fixed, "learning_rate": 2e-3, "sampled": 4}.items()}
+    count = max(1, asked // _NARROWEST) if isinstance(asked, int) else len(walks)
+    why = f"features are computed from the edges: averages over 2 to {4 if walks == _SHORT_WALKS else 8} steps"
+    return chosen | {"channels": (walks[:count], why)}
 
 
 def _scaling(graph: Graph) -> Chosen:

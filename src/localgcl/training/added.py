@@ -127,8 +127,7 @@ def reach(method: Method) -> int:
 def _refuse_structural(source: Source) -> None:
     """ValueError if the features are computed from the edges: new edges change those of all nodes."""
     if source.folder is not None:
-        header = declared(source.folder)
-        structural = header.feature_names is None and bool(header.column_types)
+        structural = declared(source.folder).structural
     elif source.dataset is not None:
         structural = resolve(source.dataset, READERS) == "arxiv-structure"
     else:

@@ -8,6 +8,7 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.names import match_features
+from localgcl.graph.prepare import with_as_many_columns
 from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.methods.plugins import origin_of
 from localgcl.ops.negatives import Reduce
@@ -78,6 +79,7 @@ def fit(
         graph = match_features(graph, run.feature_names)
     start = None if warm_start is None else Model.load(warm_start)
     if start is not None and run is None:
+        graph = with_as_many_columns(graph, start.num_inputs)
         graph = match_features(graph, start.feature_names)  # its weights belong to its columns, in its order
     if ranks is not None:
         require_shareable(graph, config, ranks.size)

@@ -16,7 +16,7 @@ from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.checks import column_names
 from localgcl.graph.names import match_features
-from localgcl.graph.prepare import ColumnStatistics, prepare
+from localgcl.graph.prepare import ColumnStatistics, prepare, with_as_many_columns
 from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import METHODS, Method
 from localgcl.system.devices import choose_device
@@ -99,8 +99,8 @@ class Model:
             yield _finite(rows.cpu())
 
     def matched(self, graph: Graph) -> Graph:
-        """The graph with the feature columns of training, in their order (see `match_features`)."""
-        graph = match_features(graph, self.feature_names)
+        """The graph with the feature columns of training, in their order (see `match_features`, `with_as_many_columns`)."""
+        graph = match_features(with_as_many_columns(graph, self.num_inputs), self.feature_names)
         if graph.num_features != self.num_inputs:
             raise ValueError(
                 f"the graph has {graph.num_features} feature columns, but the model was trained on {self.num_inputs}; "

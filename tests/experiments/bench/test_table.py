@@ -43,7 +43,8 @@ def _append_many(job: tuple[Path, int]) -> None:
 
 def test_processes_that_share_a_table_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "bench.csv"
-    with multiprocessing.get_context("fork").Pool(3) as pool:
+    # Not by fork: another test's threads may hold a lock at that moment, and the child would wait for it for ever.
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
         pool.map(_append_many, [(path, who) for who in (1, 2, 3)])
     assert sorted(int(row["N"]) for row in read(path)) == [1000 * who + index for who in (1, 2, 3) for index in range(20)]
 

@@ -11,6 +11,7 @@ from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.evaluation import evaluate, validate
 from localgcl.experiments.compare import cells
 from localgcl.experiments.compare.cells import FIELDS
+from localgcl.experiments.compare.plan import chosen_methods
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, configure
 from localgcl.methods.dgi import DGI
@@ -277,3 +278,9 @@ def test_costs_are_those_of_training() -> None:
     for method in ("local-gcl", "dgi", "random-init"):
         assert (found[method]["seconds"], found[method]["peak_mib"]) == ("2.5", "3.0")
     assert (found["raw-features"]["seconds"], found["raw-features"]["peak_mib"]) == ("0.0", "")
+
+
+def test_methods_may_have_commas_between() -> None:
+    assert chosen_methods(["local-gcl,grace", "dgi"]) == ["local-gcl", "grace", "dgi"]
+    with pytest.raises(ValueError, match="no method 'gracee'"):
+        chosen_methods(["local-gcl,gracee"])

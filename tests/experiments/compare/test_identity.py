@@ -38,3 +38,9 @@ def test_values_of_sparse_features_count() -> None:
     one, two = (GRAPH.with_features(sp.eye_array(3, format="csr") * value) for value in (1.0, 2.0))
     assert fingerprint(one) != fingerprint(two)
     assert fingerprint(one) == fingerprint(GRAPH.with_features(sp.eye_array(3, format="csr")))
+
+
+def test_names_of_classes_and_encoded_columns_do_not_count() -> None:
+    """They are text, and iterating over text once ended in a RecursionError."""
+    named = dataclasses.replace(GRAPH, class_names=tuple("abcdefghij"[: GRAPH.num_classes]), encoding={"columns": ["a"]})
+    assert fingerprint(named) == fingerprint(GRAPH)

@@ -102,7 +102,7 @@ def test_features_that_cannot_be_used_are_a_problem_and_the_rest_is_told(
     found = files(features=features)
     assert any(problem in line for line in found["problems"])
     assert found["structure"]["nodes"] == 4
-    assert found["features"] == 128
+    assert found["features"] == 1024
     assert any("could not be used" in note for note in found["notes"])
     assert not any("no features given" in note for note in found["notes"])
 

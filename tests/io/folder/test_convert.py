@@ -132,9 +132,9 @@ def test_structural_features_where_none_are_given(tmp_path: Path, labels: str | 
         "edges": put(tmp_path / "edges.csv", EDGES),
         **({} if labels is None else {"labels": put(tmp_path / "y.csv", labels)}),
     }
-    with pytest.warns(LocalGCLWarning, match="no features given: using 128 structural features"):
+    with pytest.warns(LocalGCLWarning, match="no features given: using 1024 structural features"):
         graph = round_trip(tmp_path, **files)
-    assert graph.num_features == 128
+    assert graph.num_features == 1024
 
 
 @NOTES

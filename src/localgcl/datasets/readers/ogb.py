@@ -14,7 +14,7 @@ from localgcl.datasets.readers import Reader
 from localgcl.datasets.readers.numbers import read_table
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
-from localgcl.graph.prepare import structural_features
+from localgcl.graph.prepare import with_structural_features
 
 ADDRESS = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 FEATURES = "node-feat.csv.gz"
@@ -40,7 +40,7 @@ def read_arxiv_structure(contents: Mapping[str, bytes]) -> Graph:
     text says, so accuracies on this graph must not be compared with those of the published task.
     """
     graph = _topology(contents, "arxiv-structure")
-    return graph.with_features(structural_features(graph.symmetrized(), CATALOGUE["arxiv-structure"].features))
+    return with_structural_features(graph, CATALOGUE["arxiv-structure"].features)
 
 
 def _topology(contents: Mapping[str, bytes], name: str) -> Graph:

@@ -11,7 +11,7 @@ from torch import Tensor
 from localgcl.graph import Graph, Split
 
 # What the user calls things, and what follows from the other fields.
-_NOT_CONTENT = ("node_ids", "name", "feature_names", "structure", "folder")
+_NOT_CONTENT = ("node_ids", "name", "feature_names", "class_names", "structure", "folder", "encoding", "structural")
 
 
 def fingerprint(graph: Graph) -> str:

@@ -15,7 +15,11 @@ _OWN = {"seed": "seeds", "device": "device"}
 
 
 def chosen_methods(named: Sequence[str]) -> list[str]:
-    """The methods that are trained: those named, each once, or all. Baselines are left out: they come by themselves."""
+    """The methods that are trained: those named, each once, or all. Baselines are left out: they come by themselves.
+
+    Several may be named in one text, with commas between.
+    """
+    named = [name for text in named for name in text.split(",")]
     for name in named:
         find_method(name)
     methods = [name for name in dict.fromkeys(named or METHODS) if METHODS[name].trained]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.config import LocalGCLWarning
-from localgcl.graph.prepare import hashed_signs
+from localgcl.graph.prepare import hashed_signs, structural_columns
 from localgcl.graph.stored import open_array
 from localgcl.io.folder.arrays import blocks, writing
 from localgcl.io.folder.edges import MAPPED
@@ -21,7 +21,7 @@ from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.job import Facts, Job
 from localgcl.io.ids import ids_to_numpy
 
-COLUMNS, HOPS = 128, 3
+HOPS = 3
 _ROWS, _EDGES = 1 << 16, 1 << 22
 _COPIES = 8 + 8 + 8 + 4  # bytes of a number: before a step, after it, and while it is standardised
 Array = NDArray[Any]
@@ -31,7 +31,8 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     """Writes x.npy where no features were given, with a warning; otherwise nothing."""
     if job.inputs.features is not None:
         return {"files": []}
-    width, extra = divmod(COLUMNS - 1, HOPS)
+    columns = structural_columns(facts["nodes"])
+    width, extra = divmod(columns - 1, HOPS)
     widths = [width + (hop < extra) for hop in range(HOPS)]
     walks = _Walks(job, facts)
     at_once = max(1, min(widths[0], job.memory // 2 // (_COPIES * facts["nodes"])))
@@ -48,13 +49,13 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     names = ["column-0.npy", *(f"walk-{hop}-{number}.npy" for hop in range(HOPS) for number in range(len(groups)))]
     _join(job, names, facts["nodes"])
     warnings.warn(
-        f"no features given: using {COLUMNS} structural features computed from the edges alone (log degree and hashed random "
+        f"no features given: using {columns} structural features computed from the edges alone (log degree and hashed random "
         "walks); give --features if the nodes have any",
         LocalGCLWarning,
         stacklevel=2,
     )
     # Features without names that have a type: so it is known that new edges would change them.
-    return {"features": COLUMNS, "files": ["x.npy"], "column_types": {"structural features": "float"}}
+    return {"features": columns, "files": ["x.npy"], "column_types": {"structural features": "float"}}
 
 
 class _Walks:
