@@ -13,6 +13,7 @@ from typing import Any
 
 from localgcl.datasets import load
 from localgcl.experiments.reproduce.statistics import paired
+from localgcl.experiments.reproduce.store import short
 from localgcl.experiments.search.trial import Problem, trial_seeds
 from localgcl.experiments.search.trial import run as validated
 from localgcl.recipes import recipe
@@ -131,7 +132,7 @@ def _row(lever: str, scores: Mapping[int, float], whole: Mapping[int, float]) ->
 
 
 def _made(rows: list[dict[str, str]]) -> str:
-    days, commits = ({row[name][:size] for row in rows} for name, size in (("date", 10), ("commit", 7)))
+    days, commits = {row["date"][:10] for row in rows}, {short(row["commit"]) for row in rows}
     machines = {row["hardware"] for row in rows}
     return f"{' and '.join(sorted(machines))}; {', '.join(sorted(days))}; commit {', '.join(sorted(commits))}"
 

@@ -15,7 +15,7 @@ from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from localgcl import compare
 from localgcl.experiments.compare.cells import FIELDS, Row
 from localgcl.experiments.compare.summary import Line, lines
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS
+from localgcl.experiments.reproduce.store import LEDGER_FIELDS, short
 from localgcl.system.store import RowFile
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
@@ -67,7 +67,7 @@ def page(rows: list[Row]) -> str:
         found = {name: lines(_of(rows, name, dim), "local-gcl") for name in GRAPHS if _of(rows, name, dim)}
         if found:
             parts += [f"## {title}", *_tables(found), _facts(found)]
-    used = sorted({f"{row['hardware']}, {row['date'][:10]}, commit {row['commit'][:7]}" for row in rows})
+    used = sorted({f"{row['hardware']}, {row['date'][:10]}, commit {short(row['commit'])}" for row in rows})
     return "\n\n".join([*parts, "Run on: " + "; ".join(used) + "."]) + "\n"
 
 

@@ -17,6 +17,7 @@ import torch
 from localgcl.datasets import load
 from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import evaluate, validate
+from localgcl.experiments.reproduce.store import short
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
@@ -153,7 +154,7 @@ def page(rows: list[dict[str, str]]) -> str:
         kinds[row["graph"], row["encoder"], row["channels"]].append(row)
     for (name, encoder, channels), mine in kinds.items():
         lines += _forms(name, f"{encoder} {channels}".strip(), mine)
-    made = sorted({f"{row['hardware']}, commit {row['commit'][:7]}, {row['date'][:10]}" for row in rows})
+    made = sorted({f"{row['hardware']}, commit {short(row['commit'])}, {row['date'][:10]}" for row in rows})
     return PAGE.format(table="\n".join(lines), made="; ".join(made))
 
 

@@ -34,6 +34,7 @@ from benchmarks.large.generate import BlockModel
 from benchmarks.peer_systems import SYSTEMS, Input
 from localgcl.datasets import random_splits
 from localgcl.evaluation import validate
+from localgcl.experiments.reproduce.store import short
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
 from localgcl.system.provenance import provenance
@@ -133,7 +134,7 @@ def page(rows: list[dict[str, str]]) -> str:
     cells = {(row["system"], row["graph"]): row for row in rows}
     lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
     lines += [f"| {system} | {' | '.join(_cell(cells.get((system, graph))) for graph in graphs)} |" for system in SYSTEMS]
-    made = sorted({f"{row['hardware']}, commit {row['commit'][:7]}, {row['date'][:10]}" for row in rows})
+    made = sorted({f"{row['hardware']}, commit {short(row['commit'])}, {row['date'][:10]}" for row in rows})
     return PAGE.format(table="\n".join(lines), made="; ".join(made))
 
 

@@ -24,6 +24,7 @@ from benchmarks.files import write_between
 from benchmarks.large.generate import BlockModel
 from localgcl.datasets import random_splits
 from localgcl.evaluation import evaluate
+from localgcl.experiments.reproduce.store import short
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
@@ -111,7 +112,7 @@ def table(rows: list[dict[str, str]]) -> str:
             f"| {nodes:,} | {WAYS[ways[way]]} | {size} | {hardware} | {len(mine)} | {accuracy:.1f} | {raw:.1f} | "
             f"{train:.0f} s | {embed:.0f} s |"
         )
-    made = sorted({f"{row['date'][:10]}, commit {row['commit'][:7]}" for row in rows})
+    made = sorted({f"{row['date'][:10]}, commit {short(row['commit'])}" for row in rows})
     return "\n".join([*lines, "", f"Measured on {'; '.join(made)}."])
 
 
