@@ -2,6 +2,7 @@
 
 import dataclasses
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from localgcl.graph import Graph
 from localgcl.nn import hops as module
 from localgcl.nn.encoders import GCN, build_encoder
 from localgcl.nn.hops import Hops, channel_widths, parse_channel
-from localgcl.nn.layers import Inputs
+from localgcl.nn.layers import Inputs, average_once
+from localgcl.ops import SparseMatrix
 from localgcl.ops.propagation import propagation
 
 DENSE = sbm(60, mean_degree=5, features=12, seed=1).symmetrized()
@@ -274,3 +276,29 @@ def test_layer_norm_comes_after_each_activation() -> None:
     # Weights of the norms start at 1 and biases at 0; the norm's epsilon of 1e-5 keeps deviations a little below 1.
     torch.testing.assert_close(z.mean(dim=1), torch.zeros(60), rtol=0, atol=1e-5)
     torch.testing.assert_close(z.std(dim=1, correction=0), torch.ones(60), rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("graph", [DENSE, sparse_graph()], ids=["dense", "sparse"])
+def test_a_stored_power_starts_from_the_one_below(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("S4X", "B2X", "X", "S2X", "S2X")
+    alone = [order(graph, encoder(graph, channels=(name,)), monkeypatch, stored=True).hops[0] for name in names]
+    steps = Mock(wraps=average_once)
+    monkeypatch.setattr(module, "average_once", steps)
+    together = order(graph, encoder(graph, channels=names), monkeypatch, stored=True).hops
+    assert steps.call_count == 4 + 2
+    for one, other in zip(together, alone, strict=True):
+        assert torch.equal(_dense(one.first), _dense(other.first))
+        assert torch.equal(one.present, other.present)
+
+
+def _dense(first: Tensor | SparseMatrix) -> Tensor:
+    return first.csr.to_dense() if isinstance(first, SparseMatrix) else first
+
+
+def test_after_batches_hops_are_computed_again_only_for_statistics() -> None:
+    with patch.object(Hops, "inputs", autospec=True, side_effect=Hops.inputs) as computed:
+        encoder(DENSE).refresh_rows(DENSE)
+        assert computed.call_count == 0
+        encoder(DENSE, layers=2, batch_norm=True).refresh_rows(DENSE)
+        encoder(DENSE, pca=4).refresh_rows(DENSE)
+        assert computed.call_count == 2

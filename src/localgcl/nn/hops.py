@@ -175,16 +175,19 @@ class Hops(Encoder):
         }
         x = self._features(graph)
         first = readable(x)
-        hops = []
-        for name in self.names:
-            kind, power = parse_channel(name)
+        stored = dict.fromkeys(matrices, (0, x))  # the highest power of each matrix so far: the next starts from it
+        hops = {}
+        for channel in sorted({parse_channel(name) for name in self.names}, key=lambda channel: channel.power):
+            kind, power = channel
             matrix = matrices.get(kind)
             present = _present(graph.x, matrix, power)
             if matrix is None or kind == "G" or not constant or not _storing_pays(matrix, x, power):
-                hops.append(Hop(first, present, matrix, power))
+                hops[channel] = Hop(first, present, matrix, power)
             else:
-                hops.append(Hop(readable(_stored(matrix, x, power)), present))
-        return Inputs(first, hops=tuple(hops))
+                reached, rows = stored[kind]
+                stored[kind] = power, _stored(matrix, rows, power - reached)
+                hops[channel] = Hop(readable(stored[kind][1]), present)
+        return Inputs(first, hops=tuple(hops[parse_channel(name)] for name in self.names))
 
     @torch.no_grad()
     def _features(self, graph: Graph) -> Tensor:
@@ -219,6 +222,11 @@ class Hops(Encoder):
         """The channels' unit rows side by side and, after training, their first principal components if `pca` asks for it."""
         z = torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
         return (z - self.mean) @ self.components if self.pca and not self.training else z
+
+    def refresh_rows(self, graph: Graph) -> None:
+        """`refresh_statistics` over all nodes; where there are none to refresh, the hops of all nodes are not computed."""
+        if self.pca or any(isinstance(module, nn.BatchNorm1d) for module in self.modules()):
+            super().refresh_rows(graph)
 
     @torch.no_grad()
     def refresh_statistics(self, inputs: Inputs) -> None:
