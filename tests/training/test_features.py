@@ -257,7 +257,14 @@ def test_weights_start_from_a_run_on_a_smaller_graph_without_features(tmp_path: 
     assert fit(large, config, warm_start=tmp_path / "first").num_inputs == 128
 
 
-def test_edges_alone_do_not_pass_for_the_columns_of_a_user() -> None:
-    unnamed = fit(graph(None), configure("local-gcl", SETTINGS))
-    with pytest.raises(ValueError, match="128 feature columns, but the model was trained on 8"):
-        unnamed.embed(with_structural_features(graph(), 128))
+def test_edges_alone_do_not_pass_for_the_columns_of_a_user(tmp_path: Path) -> None:
+    bare = with_structural_features(graph(), 128)
+    config = configure("local-gcl", {**SETTINGS, "encoder": "gcn"})
+    fit(bare.with_features(bare.x), config, folder=tmp_path / "own")  # as many columns, without names
+    with pytest.raises(ValueError, match="no features but those computed from its edges, and the model was trained on 128"):
+        Model.load(tmp_path / "own").embed(bare)
+    with pytest.raises(ValueError, match="no features but those computed from its edges"):
+        fit(bare, config, warm_start=tmp_path / "own")
+    fit(bare, config, folder=tmp_path / "bare")
+    assert Model.load(tmp_path / "bare").structural
+    Model.load(tmp_path / "bare").embed(bare)

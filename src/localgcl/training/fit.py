@@ -8,7 +8,6 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.names import match_features
-from localgcl.graph.prepare import with_as_many_columns
 from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.methods.plugins import origin_of
 from localgcl.ops.negatives import Reduce
@@ -79,8 +78,7 @@ def fit(
         graph = match_features(graph, run.feature_names)
     start = None if warm_start is None else Model.load(warm_start)
     if start is not None and run is None:
-        graph = with_as_many_columns(graph, start.num_inputs)
-        graph = match_features(graph, start.feature_names)  # its weights belong to its columns, in its order
+        graph = start.matched(graph)  # its weights belong to its columns, in its order
     if ranks is not None:
         require_shareable(graph, config, ranks.size)
     device = (choose_device if ranks is None else ranks.device)(config.training.device)
@@ -96,6 +94,7 @@ def fit(
         prepared = prepared_for(graph, config, statistics, None if folder is None else Path(folder))
         model = Model.fresh(config, graph.num_features, statistics)
         model.feature_names = graph.feature_names if run is None else run.feature_names
+        model.structural = graph.structural
         model.method.check(prepared)
         warn_of_unused_weights(config.method, model.method.unweighted, prepared)
         if start is not None:

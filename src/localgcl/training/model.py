@@ -44,6 +44,8 @@ class Model:
     step: int = 0
     feature_names: tuple[str, ...] | None = None
     """The feature columns of the training graph, by which those of other graphs are matched; None if they had no names."""
+    structural: bool | None = None
+    """Whether the features of training were computed from the edges; None in run folders from before this was recorded."""
 
     @classmethod
     def fresh(cls, config: Config, num_inputs: int, statistics: ColumnStatistics) -> "Model":
@@ -100,6 +102,11 @@ class Model:
 
     def matched(self, graph: Graph) -> Graph:
         """The graph with the feature columns of training, in their order (see `match_features`, `with_as_many_columns`)."""
+        if graph.structural and self.structural is False:
+            raise ValueError(
+                f"the graph has no features but those computed from its edges, and the model was trained on {self.num_inputs} "
+                "feature columns; give the features of its nodes, in the same columns"
+            )
         graph = match_features(with_as_many_columns(graph, self.num_inputs), self.feature_names)
         if graph.num_features != self.num_inputs:
             raise ValueError(
@@ -114,7 +121,8 @@ class Model:
         run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {}, feature_names=names)
         tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
         tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}
-        write_tensors(run.weights, tensors, {"num_inputs": self.num_inputs, "step": self.step})
+        facts = {"num_inputs": self.num_inputs, "step": self.step, "structural": self.structural}
+        write_tensors(run.weights, tensors, facts)
 
     @classmethod
     def load(cls, folder: "str | os.PathLike[str] | RunFolder", device: str = "cpu") -> "Model":
@@ -146,6 +154,8 @@ class Model:
         for name, low in (("num_inputs", 1), ("step", 0)):
             if type(facts.get(name)) is not int or not low <= facts[name] < 2**31:
                 raise ValueError(f"{name} is {facts.get(name)!r}, not a number between {low} and 2**31")
+        if facts.get("structural") not in (True, False, None):
+            raise ValueError(f"structural is {facts['structural']!r}, not true, false or null")
         groups: dict[str, dict[str, Tensor]] = {"method": {}, "statistics": {}}
         for name, value in tensors.items():
             kind, _, rest = name.partition(".")
@@ -159,7 +169,7 @@ class Model:
             check_tensors(groups["method"], declared)
         model = cls.fresh(config, facts["num_inputs"], statistics)
         load_state(model.method, groups["method"])
-        model.step = facts["step"]
+        model.step, model.structural = facts["step"], facts.get("structural")
         return model
 
 
