@@ -150,15 +150,17 @@ def main(run: Callable[..., dict[str, Any]] = measure) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/negatives.csv"))
     parser.add_argument("--graphs", nargs="+", default=["pubmed", "computers", "dblp", "flickr"], choices=list(GRAPHS))
+    parser.add_argument("--steps", nargs="+", type=int, default=list(STEPS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--commit", default="", help="to record, in a copy of the source without its history")
     options = parser.parse_args()
     file = RowFile(options.out, FIELDS)
     done = {tuple(row[name] for name in FIELDS[:5]) for row in file.rows()}
+    run(options.graphs[0], "streamed", BATCHES[0], 1, 0, options.device, options.commit)  # a warm-up: kernels are compiled
     for seed in range(options.seeds):
         for graph in options.graphs:
-            for steps in STEPS:
+            for steps in options.steps:
                 for batch in BATCHES:
                     for way in WAYS:
                         if (graph, way, str(batch), str(steps), str(trial_seeds(seed + 1)[seed])) not in done:
