@@ -185,7 +185,8 @@ def _told(rows: list[dict[str, str]]) -> str:
 
 def _beside(cells: list[Cell], way: Way) -> str:
     """Mean difference from negatives of the batch, paired by seed and batch size, and the median ratio of times."""
-    pairs = [(cell[way, seed], row) for cell in cells for (its, seed), row in cell.items() if its == "batch"]
+    of_batch = [(cell, seed, row) for cell in cells for (its, seed), row in cell.items() if its == "batch"]
+    pairs = [(cell[way, seed], row) for cell, seed, row in of_batch if (way, seed) in cell]
     gap = statistics.fmean(float(one["validation"]) - float(other["validation"]) for one, other in pairs)
     ratio = statistics.median(float(one["seconds"]) / float(other["seconds"]) for one, other in pairs)
     return f"{gap:+.2f} | {ratio:.1f} x"

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 from benchmarks import negatives
@@ -7,6 +9,7 @@ from localgcl.datasets import sbm
 from localgcl.graph.prepare import prepare
 from localgcl.losses.local import unit_rows
 from localgcl.methods import configure
+from localgcl.system.store import RowFile
 
 
 def study(way: negatives.Way) -> tuple[negatives.Whole, torch.Tensor, float]:
@@ -46,3 +49,21 @@ def test_a_row_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(row) == set(negatives.FIELDS)
     assert (row["seed"], row["steps"]) == (1001, 3)
     assert 0 <= row["validation"] <= 100
+
+
+def row(way: str, seed: int, validation: float, seconds: float) -> dict[str, str]:
+    told = {"graph": "cora", "way": way, "batch": "512", "steps": "20", "seed": str(seed)}
+    return {**dict.fromkeys(negatives.FIELDS, ""), **told, "validation": str(validation), "seconds": str(seconds)}
+
+
+def test_the_page_compares_rows_of_one_seed() -> None:
+    rows = [row("batch", 1000, 80, 1), row("batch", 1001, 90, 3), row("streamed", 1000, 81, 2), row("streamed", 1001, 90, 6)]
+    text = negatives.page([*rows, row("running", 1000, 78, 1)])  # its second seed is not measured yet
+    assert "| cora | 20 | +0.50 | 2.0 x | -2.00 | 1.0 x |" in text
+    assert "| cora | 20 | 512 | 2 | 85.0, 2 s | 85.5, 4 s | 78.0, 1 s |" in text
+
+
+def test_the_page_is_made_of_the_stored_rows() -> None:
+    root = Path(negatives.__file__).parents[1]
+    rows = RowFile(root / "benchmarks/results/negatives.csv", negatives.FIELDS).rows()
+    assert (root / "docs/negatives.md").read_text(encoding="utf-8") == negatives.page(rows)
