@@ -1,5 +1,7 @@
 """Defaults of all methods, beside each other: `python -m benchmarks.any_graph --out FILE.csv`, then `--page docs/any-graph.md`.
 
+The second command also writes the README's table of means.
+
 Every method trains with its defaults for a graph without a recipe, without labels. Seeds 0, 1 and 2 decide weights and random
 splits: a linear probe on 10% of the labels, another 10% to choose its weight decay, the rest for testing. Results are looked at
 once: a cell that is in the file is not run again.
@@ -10,8 +12,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from benchmarks import ROOT
 from benchmarks.claim_figures import draw_others
 from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
+from benchmarks.files import write_between
 from localgcl import compare
 from localgcl.experiments.compare.cells import FIELDS, Row
 from localgcl.experiments.compare.summary import Line, lines
@@ -22,6 +26,7 @@ RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
 TEN = (*RIVALS, "dgi", "gmi", "mvgrl", "gca", "afgrl", "af-gcl")
 BASELINES = ("raw-features", "random-init")
 PICTURE = "_static/any-graph.svg"
+START, END = "<!-- defaults: python -m benchmarks.any_graph --page docs/any-graph.md -->", "<!-- end of defaults -->"
 COLUMNS = ("asked", *FIELDS)
 """asked: the dimension that all methods were told to have; 0 for each method's own default."""
 
@@ -69,6 +74,18 @@ def page(rows: list[Row]) -> str:
             parts += [f"## {title}", *_tables(found), _facts(found)]
     used = sorted({f"{row['hardware']}, {row['date'][:10]}, commit {short(row['commit'])}" for row in rows})
     return "\n\n".join([*parts, "Run on: " + "; ".join(used) + "."]) + "\n"
+
+
+def means_table(rows: list[Row]) -> str:
+    """The README's table: means over the graphs without a recipe and over the benchmarks."""
+    table = ["| mean over | dimensions | local-gcl | best other | raw features |", "|---|---|---:|---|---:|"]
+    for graphs, title in ((WITHOUT_RECIPE, ", ".join(WITHOUT_RECIPE)), (BENCHMARKS, f"{len(BENCHMARKS)} benchmarks")):
+        for dim, width in ((0, "each method's own"), (512, "512 for all")):
+            means = _means({name: lines(_of(rows, name, dim), "local-gcl") for name in graphs})
+            other = max(set(means) - {"local-gcl", *BASELINES}, key=means.__getitem__)
+            numbers = f"{means['local-gcl']:.1f} | {means[other]:.1f} {other} | {means['raw-features']:.1f}"
+            table.append(f"| {title} | {width} | {numbers} |")
+    return "\n".join(table)
 
 
 def figure(rows: list[Row], path: Path) -> None:
@@ -134,12 +151,17 @@ def _facts(found: dict[str, list[Line]]) -> str:
 
 def _ahead(found: dict[str, list[Line]]) -> str:
     """A sentence on methods whose mean over the benchmarks is above Local-GCL's; empty where there is none."""
-    scores = {name: {line.method: _mean(line) for line in made if line.scores} for name, made in found.items()}
-    graphs = [name for name in BENCHMARKS if name in scores]
-    methods = {method for name in graphs for method in scores[name] if all(method in scores[name] for name in graphs)}
-    means = {method: statistics.fmean(scores[name][method] for name in graphs) for method in methods}
+    graphs = {name: found[name] for name in BENCHMARKS if name in found}
+    means = _means(graphs)
     above = sorted(method for method in means if means[method] > means["local-gcl"])
     return f" Of a higher mean over the {len(graphs)} benchmarks: {', '.join(above)}." if above else ""
+
+
+def _means(found: dict[str, list[Line]]) -> dict[str, float]:
+    """Mean over the graphs of each method that was scored on all of them."""
+    scores = {name: {line.method: _mean(line) for line in made if line.scores} for name, made in found.items()}
+    everywhere = set.intersection(*(set(by_method) for by_method in scores.values())) if scores else set[str]()
+    return {method: statistics.fmean(by_method[method] for by_method in scores.values()) for method in everywhere}
 
 
 _TEXT = """# Any graph, no labels
@@ -170,6 +192,7 @@ def main() -> None:
         rows = RowFile(options.out, COLUMNS).rows()
         options.page.write_text(page(rows), encoding="utf-8")
         figure(rows, options.page.parent / PICTURE)
+        write_between(ROOT / "README.md", START, END, means_table(rows))
         print(f"{enter(rows, Path('results/ledger.csv'))} new entries in results/ledger.csv")
         return
     for name in options.graphs:

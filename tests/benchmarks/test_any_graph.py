@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.any_graph import COLUMNS, enter, page
+from benchmarks.any_graph import COLUMNS, END, START, enter, means_table, page
+from benchmarks.development import GRAPHS
 
 from localgcl.experiments.compare.cells import Row
 from localgcl.experiments.reproduce.store import LEDGER_FIELDS
@@ -46,6 +47,23 @@ def test_a_look_is_entered_once(tmp_path: Path) -> None:
 
 def test_the_stored_page_is_made_from_the_stored_rows() -> None:
     assert (ROOT / "docs/any-graph.md").read_text(encoding="utf-8") == page(STORED)
+
+
+def test_the_readmes_table_is_made_from_the_stored_rows() -> None:
+    assert f"{START}\n{means_table(STORED)}\n{END}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_means_are_over_graphs_that_a_method_has_all_of() -> None:
+    found = [
+        row | {"graph": graph, "asked": asked}
+        for graph in GRAPHS
+        for asked in ("0", "512")
+        for row in rows(
+            local_gcl=[80, 82], grace=[79, 79], raw_features=[60, 60], **({"dgi": [99, 99]} if graph == "acm" else {})
+        )
+    ]
+    assert "| 10 benchmarks | 512 for all | 81.0 | 79.0 grace | 60.0 |" in means_table(found)
+    assert "dgi" not in means_table(found)
 
 
 def test_every_stored_look_is_in_the_ledger() -> None:
