@@ -25,6 +25,13 @@ def test_any_numbers_can_be_drawn(y: list[float]) -> None:
     assert "<polyline" in drawn
 
 
+@pytest.mark.parametrize("y", [[5.158, 5.1580005], [1.0001, 1.0002], [-9.9999, -9.9998], [0.0, 1e-9]])
+def test_ticks_of_a_nearly_constant_line_differ(y: list[float]) -> None:
+    ticks = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', charts.line(series([0, 1], y), x_name="step"))[:-1]
+    assert len(ticks) >= 2
+    assert len(set(ticks)) == len(ticks)
+
+
 def test_a_long_line_is_thinned_and_keeps_its_ends() -> None:
     t = np.arange(100_000, dtype=np.float32)
     (points,) = re.findall(r'points="([^"]*)"', charts.line(Series("loss", t, t), x_name="step"))

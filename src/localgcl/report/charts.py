@@ -121,10 +121,13 @@ def _finite(series: Series) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, 
 
 
 def _range(values: Float[np.ndarray, " a"]) -> tuple[float, float]:
+    """From the least to the greatest value, or wider: `number` shows four digits, and ticks must differ in them."""
     low, high = float(values.min()), float(values.max())
-    if high > low:
-        return low, high
-    return low - (abs(low) or 1) * 0.5, high + (abs(high) or 1) * 0.5
+    if high == low:
+        return low - (abs(low) or 1) * 0.5, high + (abs(high) or 1) * 0.5
+    least = 0.005 * 10.0 ** math.floor(math.log10(1.1 * max(abs(low), abs(high))))
+    room = max(least - (high - low), 0) / 2
+    return low - room, high + room
 
 
 def _ticks(low: float, high: float) -> list[float]:

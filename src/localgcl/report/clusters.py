@@ -50,10 +50,7 @@ def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, se
     told = "Clusters by k-means on unit rows" + f" in {COMPONENTS} principal components" * (unit.shape[1] < rows.shape[1])
     if count is None:
         count, score = _chosen(unit, seed)
-        told += (
-            f"; {count} of them, because of 2 to {min(MOST, max(1, n - 1))} this number has the largest mean silhouette "
-            f"({score:.2f} of 1). Labels were not used."
-        )
+        told += f"; {count} of them, because " + _reason(n, count, score) + ". Labels were not used."
     else:
         told += f"; their number, {count}, was asked for. Labels were not used."
     member, centres = _best(unit, count, seed)
@@ -61,6 +58,18 @@ def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, se
     member = order.argsort()[member]
     closeness = torch.linalg.vecdot(unit, centres[order][member])
     return Clustering(member.int().numpy(), count, closeness.numpy(), told)
+
+
+def _reason(n: int, count: int, score: float) -> str:
+    if count == 1:
+        return (
+            "no larger number has a silhouette above 0"
+            if n > 2
+            else ("2 nodes allow no more" if n == 2 else "1 node allows no more")
+        )
+    if n == 3:
+        return f"3 nodes allow no more (mean silhouette {score:.2f} of 1)"
+    return f"of 2 to {min(MOST, n - 1)} this number has the largest mean silhouette ({score:.2f} of 1)"
 
 
 def _chosen(unit: Tensor, seed: int) -> tuple[int, float]:

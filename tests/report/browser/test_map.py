@@ -208,3 +208,15 @@ def test_a_cluster_and_its_typical_nodes_are_shown_in_the_map(page: Any) -> None
     assert page.locator("#colour option:checked").inner_text() == "cluster"
     page.click(f"#clusters button:text-is('{cluster.examples[0]}')")
     page.wait_for_selector(f".chosen h3:text-is('{cluster.examples[0]}')")
+
+
+def test_a_node_at_the_edge_is_selected_where_it_is(page: Any) -> None:
+    places = spots(page, VIEW)
+    node = int(places[:, 1].argmax()) if np.ptp(places[:, 1]) > np.ptp(places[:, 0]) else int(places[:, 0].argmin())
+    page.mouse.click(*places[node])
+    page.wait_for_selector(f".chosen h3:text-is('{VIEW.ids[node]}')")
+    page.wait_for_timeout(400)
+    page.mouse.move(5, 5)
+    page.mouse.move(*places[node])
+    page.wait_for_selector("#tip:not([hidden])")
+    assert page.inner_text("#tip strong") == VIEW.ids[node]

@@ -57,7 +57,16 @@ def test_everything_is_reached_by_keys(opened: Opener) -> None:
     first = page.inner_text(".selection .node .id >> nth=0")
     page.keyboard.press("Enter")
     page.wait_for_selector(f".chosen h3:text-is('{first}')")
-    page.focus("#points")
+    assert focused(page) == first  # and not the body: the pressed button is gone
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".chosen button:has-text('Back')", state="detached")
+    page.focus(".chosen button:text-is('Close')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".chosen", state="detached")
+    assert focused(page) == "points"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".chosen")
     page.keyboard.press("Escape")
     page.wait_for_selector(".chosen", state="detached")
     page.focus(".classes input >> nth=0")
@@ -117,6 +126,9 @@ def test_a_finger_pans_and_selects(opened: Opener) -> None:
         if page.locator(".chosen").count():
             break
     page.wait_for_selector(".chosen")
+    # The panel stands below the map, out of sight: the map names the node.
+    page.wait_for_selector("#tip:not([hidden])")
+    assert page.inner_text("#tip strong") == page.inner_text(".chosen h3")
 
 
 def test_graphs_of_every_shape_open(opened: Opener) -> None:
@@ -158,3 +170,28 @@ def test_the_map_is_printed(opened: Opener) -> None:
     assert picture is not None
     # A canvas that was cleared is printed as one colour.
     assert len(np.unique(np.frombuffer(zlib.decompress(picture[1]), np.uint8))) > 50
+
+
+def test_what_marks_a_cluster_out_is_read_without_scrolling_sideways(opened: Opener) -> None:
+    whole = synthetic(300)
+    long = tuple(dataclasses.replace(one, marks=("a mark of many words " * 5,)) for one in whole.clusters)
+    page = opened(dataclasses.replace(whole, clusters=long), viewport={"width": 390, "height": 844})
+    for box in page.locator(".marks").all():
+        inside = box.bounding_box()
+        assert inside["x"] + inside["width"] <= 390
+
+
+def test_two_fingers_zoom(opened: Opener) -> None:
+    page = opened(synthetic(400), viewport={"width": 390, "height": 844}, has_touch=True)
+    box = page.locator("#stage").bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    devices = page.context.new_cdp_session(page)
+    before = page.locator("#stage").screenshot()
+    for kind, apart in (("touchStart", 20), *(("touchMove", 20 + 10 * i) for i in range(1, 9)), ("touchEnd", None)):
+        points = [] if apart is None else [{"x": middle[0] + s * apart, "y": middle[1], "id": i} for i, s in enumerate((-1, 1))]
+        devices.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_timeout(400)
+    assert page.evaluate("visualViewport.scale") == 1  # the map is zoomed and not the page
+    assert page.locator("#stage").screenshot() != before
+    assert page.locator(".chosen").count() == 0

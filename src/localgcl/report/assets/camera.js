@@ -67,7 +67,8 @@ class Camera {
     this.scale = this.fitted() * Math.min(Math.max(zoom, 1), 400);
   }
 
-  sees(x, y, margin = 0.08) {
+  // The margin is half of what `fitted` leaves: a node of the whole map is in sight.
+  sees(x, y, margin = 0.02) {
     const [left, top] = this.toScreen(x, y);
     const [right, down] = [this.width * margin, this.height * margin];
     return left > right && left < this.width - right && top > down && top < this.height - down;

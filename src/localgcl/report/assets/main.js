@@ -61,7 +61,10 @@ const startMap = async () => {
     const back = state.past.length ? () => select(state.past.pop(), { remember: false }) : null;
     const near = [state.selection.node, ...state.selection.nearest.map((one) => one.node)];
     const tools = { columns, colours: colourOf, colour, select, point, back, zoom: () => view.frame(near), close: clear };
-    byId("said").textContent = showSelection(byId("selection"), ids, state.selection, tools);
+    const box = byId("selection");
+    const inside = box.contains(document.activeElement);
+    byId("said").textContent = showSelection(box, ids, state.selection, tools);
+    if (inside) box.querySelector("h3").focus({ preventScroll: true }); // the button that was pressed is gone
   };
   const select = async (node, { remember = true } = {}) => {
     const [near, adjacent] = [await readNear(), await readAdjacent()];
@@ -74,7 +77,9 @@ const startMap = async () => {
   };
   const clear = () => {
     [state.selection, state.past] = [null, []];
-    byId("selection").replaceChildren(make("p", { class: "quiet" }, byId("selection").dataset.hint));
+    const box = byId("selection");
+    if (box.contains(document.activeElement)) canvas.focus({ preventScroll: true });
+    box.replaceChildren(make("p", { class: "quiet" }, box.dataset.hint));
     view.redraw("rings");
   };
 

@@ -50,7 +50,7 @@ const showSelection = (box, ids, selection, { columns, colours, colour, select, 
   const adjacent = new Set(neighbours);
   const both = nearest.filter((one) => adjacent.has(one.node)).length;
   const ordered = [...neighbours].sort((a, b) => near.has(b) - near.has(a));
-  const head = make("div", { class: "chosen" }, make("h3", { class: "id" }, ids[node]));
+  const head = make("div", { class: "chosen" }, make("h3", { class: "id", tabindex: -1 }, ids[node]));
   if (back) head.append(make("button", { type: "button", class: "plain", click: back }, "Back"));
   head.append(
     make("button", { type: "button", class: "plain", click: zoom, title: "Show its nearest nodes in the whole map" }, "Zoom"),

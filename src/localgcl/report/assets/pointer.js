@@ -37,12 +37,14 @@ const listenToMap = (canvas, camera, { moved, hover, select, reset, clear }) => 
     const known = fingers.delete(event.pointerId);
     if (known && event.type === "pointerup" && travelled < 5 && !pinched) {
       const { left, top } = at(event);
-      select(left, top, event.pointerType === "touch" ? TOUCH_RADIUS : CLICK_RADIUS);
+      const radius = event.pointerType === "touch" ? TOUCH_RADIUS : CLICK_RADIUS;
+      select(left, top, radius);
+      if (event.pointerType === "touch") hover(left, top, radius); // on a phone the panel may be out of sight
     }
   };
   canvas.addEventListener("pointerup", lifted);
   canvas.addEventListener("pointercancel", lifted);
-  canvas.addEventListener("pointerleave", () => hover(-1e6, -1e6, 0));
+  canvas.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && hover(-1e6, -1e6, 0));
   canvas.addEventListener("dblclick", reset);
   canvas.addEventListener(
     "wheel",

@@ -40,7 +40,7 @@ const searchBox = (input, list, readIds, choose) => {
     found = matches(ids, lower, input.value);
     const item = (node, i) =>
       make("li", { role: "option", id: `match-${i}`, "aria-selected": "false", pointerdown: () => pick(node) }, ids[node]);
-    list.replaceChildren(...(found.length ? found.map(item) : [make("li", { class: "quiet" }, "No node has such an id.")]));
+    list.replaceChildren(...(found.length ? found.map(item) : [make("li", { class: "quiet", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "No node has such an id.")]));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     if (found.length) highlight(0);
