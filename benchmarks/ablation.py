@@ -97,7 +97,7 @@ def page(rows: list[dict[str, str]]) -> str:
         "# What each lever buys",
         "",
         "Every row takes one lever out of a recipe of Local-GCL. Accuracy is that of a linear probe on validation nodes, with",
-        "the seeds and divisions of the searches; test labels are hidden. The recipe was picked among many on these nodes, so",
+        "the seeds and splits of the searches; test labels are hidden. The recipe was picked among many on these nodes, so",
         "its own row is a little too high. Intervals are 95%, over seeds.",
     ]
     tables, costly = list[str](), list[str]()

@@ -125,7 +125,8 @@ def _table(found: dict[str, list[Line]]) -> str:
 def _cell(line: Line | None) -> str:
     if line is None or not line.scores:
         return ""
-    sign = "" if line.gap is None else " ▲" if line.gap.low > 0 else " ▽" if line.gap.high < 0 else ""
+    mark = "" if line.gap is None else "▲" if line.gap.low > 0 else "▽" if line.gap.high < 0 else ""
+    sign = mark and f"\N{NO-BREAK SPACE}{mark}"  # on the line of its number, on a phone too
     return f"{_mean(line):.1f}{sign}"
 
 
@@ -154,7 +155,7 @@ def _ahead(found: dict[str, list[Line]]) -> str:
     graphs = {name: found[name] for name in BENCHMARKS if name in found}
     means = _means(graphs)
     above = sorted(method for method in means if means[method] > means["local-gcl"])
-    return f" Of a higher mean over the {len(graphs)} benchmarks: {', '.join(above)}." if above else ""
+    return f" Higher mean over the {len(graphs)} benchmarks: {', '.join(above)}." if above else ""
 
 
 def _means(found: dict[str, list[Line]]) -> dict[str, float]:
@@ -166,7 +167,7 @@ def _means(found: dict[str, list[Line]]) -> dict[str, float]:
 
 _TEXT = """# Any graph, no labels
 
-What a user gets who sets nothing. Every method trains with its defaults for graphs without a recipe. Those of the baselines
+What you get without setting anything. Every method trains with its defaults for graphs without a recipe. Those of the baselines
 were chosen by the convergence of their own loss (`python -m benchmarks.convergence`), those of Local-GCL on validation nodes of
 these graphs, with other seeds and splits (`python -m benchmarks.defaults`). So the tables do not show how Local-GCL fares on a
 graph that played no part in the choice.

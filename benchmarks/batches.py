@@ -188,8 +188,8 @@ PAGE = """# Mini-batches against the whole graph
 
 Local-GCL trained twice with the same encoder, settings and number of steps: once on the whole graph at each step, once on
 mini-batches. *gcn* has its recipe for one encoder; *hops* has the defaults that graphs without a recipe had when it was
-measured, so the two do not compare in accuracy. Behind *hops* are its channels. Accuracy in % is that of a linear probe on
-validation nodes. Seconds and peak memory are those of training and embedding.
+measured, so the two do not compare in accuracy. The names after *hops* are its channels. Accuracy in % is
+that of a linear probe on validation nodes. Seconds and peak memory are those of training and embedding.
 
 {table}
 

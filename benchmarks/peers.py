@@ -157,9 +157,9 @@ seconds from arrays in memory to embeddings, and the peak memory of the process.
   for Cora, DGI those of PyTorch Geometric's example, node2vec those of its paper, and localgcl its defaults. FastRP is written
   out in `benchmarks/peer_systems.py`. Nobody's settings were tuned here.
 - Accuracy is that of logistic regression on 10% of the nodes, at most 10,000, on as many validation nodes, over three
-  divisions. FastRP, node2vec and *edges alone* do not look at features; raw features do not look at edges.
+  random splits. FastRP, node2vec and *edges alone* do not look at features; raw features do not look at edges.
 - `blocks-100k` and `blocks-1m` are generated block models: ten classes, 20 edges a node, noisy features.
-- PyGCL 0.1.2 imports dgl, torch-sparse and torch-scatter without declaring them. Nothing of them is called by GRACE, so empty
+- PyGCL 0.1.2 imports dgl, torch-sparse and torch-scatter without declaring them. GRACE calls nothing in them, so empty
   modules stand in for them.
 - Measured by `python -m benchmarks.peers` on {made}.
 """
