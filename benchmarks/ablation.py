@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claim_figures import draw_others
 from localgcl.datasets import load
 from localgcl.experiments.reproduce.statistics import paired
 from localgcl.experiments.reproduce.store import short
@@ -39,6 +40,7 @@ PLAIN: dict[str, Any] = {
 """The plain value of each lever."""
 FIELDS = ("graph", "lever", "seed", "validation", "settings", "seconds", "note", "date", "commit", "hardware")
 WHOLE = "recipe"
+PICTURE = "_static/levers.svg"
 NAMES = {
     "dropout": "without dropout",
     "masked": "without masked positives",
@@ -99,6 +101,8 @@ def page(rows: list[dict[str, str]]) -> str:
         "Every row takes one lever out of a recipe of Local-GCL. Accuracy is that of a linear probe on validation nodes, with",
         "the seeds and splits of the searches; test labels are hidden. The recipe was picked among many on these nodes, so",
         "its own row is a little too high. Intervals are 95%, over seeds.",
+        "",
+        f"![What each lever buys on each graph, in points; the one that buys most by name]({PICTURE})",
     ]
     tables, costly = list[str](), list[str]()
     for graph in (name for name in GRAPHS if any(row["graph"] == name for row in rows)):
@@ -112,6 +116,17 @@ def page(rows: list[dict[str, str]]) -> str:
     lines += ["", "Beyond noise, these cost accuracy:" if costly else "No change costs accuracy beyond noise.", "", *costly]
     lines += [*tables, "", f"`python -m benchmarks.ablation`; {_made(rows)}.", ""]
     return "\n".join(lines)
+
+
+def figure(rows: list[dict[str, str]], path: Path) -> None:
+    """What each lever buys, a line a graph: the recipe minus the recipe without it."""
+    bought = {}
+    for graph in GRAPHS:
+        scores = _scores(rows, graph)
+        if WHOLE in scores and len(scores) > 1:
+            gaps = {lever: -paired(scores[lever], scores[WHOLE]).difference for lever in scores if lever != WHOLE}
+            bought[graph] = gaps
+    draw_others(bought, path, "points that a lever buys: the recipe minus the recipe without it")
 
 
 def _scores(rows: list[dict[str, str]], graph: str) -> dict[str, dict[int, float]]:
@@ -150,6 +165,7 @@ def main() -> None:
     file = RowFile(options.out, FIELDS)
     if options.page:
         options.page.write_text(page(file.rows()), encoding="utf-8")
+        figure(file.rows(), options.page.parent / PICTURE)
         return
     done = {(row["graph"], row["lever"], row["seed"]) for row in file.rows()}
     todo = [

@@ -39,6 +39,8 @@ FIELDS = (
 
 
 ENCODERS = ("gcn", "hops")
+KIND = ("graph", "encoder", "channels", "steps", "dim", "hardware")
+"""What two rows must have in common to be compared. A kind with one form is shown only if no other machine has both."""
 
 
 def settings_of(name: str, encoder: str, graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
@@ -146,26 +148,30 @@ def summary(name: str, bar: float | None, whole: list[float], batches: list[floa
 
 
 def page(rows: list[dict[str, str]]) -> str:
-    """The page: for each graph and encoder, mini-batches beside the whole graph."""
-    lines = ["| graph | encoder | steps | form | seeds | accuracy | difference | seconds | memory |"]
-    lines += ["|---|---|---:|---|---:|---:|---:|---:|---:|"]
-    kinds = {(row["graph"], row["encoder"], row["channels"]): list[dict[str, str]]() for row in rows}
+    """The page: for each graph, encoder and machine, mini-batches beside the whole graph."""
+    lines = ["| graph | encoder | steps | dim | machine | form | seeds | accuracy | difference | seconds | memory |"]
+    lines += ["|---|---|---:|---:|---|---|---:|---:|---:|---:|---:|"]
+    kinds: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in rows:
-        kinds[row["graph"], row["encoder"], row["channels"]].append(row)
-    for (name, encoder, channels), mine in kinds.items():
-        lines += _forms(name, f"{encoder} {channels}".strip(), mine)
+        kinds.setdefault(tuple(row[name] for name in KIND), []).append(row)
+    whole = {kind for kind, mine in kinds.items() if len({row["batch"] for row in mine}) > 1}
+    for kind, mine in kinds.items():
+        if kind in whole or not any(other[:3] == kind[:3] for other in whole):
+            lines += _forms(kind, mine)
     made = sorted({f"{row['hardware']}, commit {short(row['commit'])}, {row['date'][:10]}" for row in rows})
     return PAGE.format(table="\n".join(lines), made="; ".join(made))
 
 
-def _forms(name: str, encoder: str, rows: list[dict[str, str]]) -> list[str]:
+def _forms(kind: tuple[str, ...], rows: list[dict[str, str]]) -> list[str]:
     """The whole graph, then mini-batches with the mean difference over the seeds that both have."""
+    name, encoder, channels, steps, dim, hardware = kind
+    same = f"| {name} | {encoder} {channels}".rstrip() + f" | {steps} | {dim} | {hardware} |"
     by_form = {0: {row["seed"]: row for row in rows if row["batch"] == "0"}}
     by_form[1] = {row["seed"]: row for row in rows if int(row["batch"]) > 0}
     lines = []
     for form, found in by_form.items():
         if not found:
-            lines.append(f"| {name} | {encoder} | | mini-batches | 0 | not run | | | |")
+            lines.append(f"{same} mini-batches | 0 | not run | | | |")
             continue
         first = next(iter(found.values()))
         sizes = f"{int(first['batch']):,} nodes, {first['sampled']} neighbours" if form else "whole graph"
@@ -178,7 +184,7 @@ def _forms(name: str, encoder: str, rows: list[dict[str, str]]) -> list[str]:
             for field in ("accuracy", "seconds", "peak_mib")
         }
         lines.append(
-            f"| {name} | {encoder} | {first['steps']} | {sizes} | {len(found)} | {means['accuracy']:.2f} | {gap} | "
+            f"{same} {sizes} | {len(found)} | {means['accuracy']:.2f} | {gap} | "
             f"{means['seconds']:.1f} | {means['peak_mib'] / 1024:.2f} GiB |"
         )
     return lines

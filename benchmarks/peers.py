@@ -34,6 +34,7 @@ from benchmarks.large.generate import BlockModel
 from benchmarks.peer_systems import SYSTEMS, Input
 from localgcl.datasets import random_splits
 from localgcl.evaluation import validate
+from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
 from localgcl.experiments.reproduce.store import short
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
@@ -44,6 +45,7 @@ MINUTES, GIB = 30, 20
 LABELLED = 10_000
 FIELDS = ("graph", "system", "accuracy", "deviation", "dim", "seconds", "gib", "gave_up", "date", "commit", "hardware")
 RESULTS = Path(__file__).parent / "results" / "peers.csv"
+PICTURE = "_static/peers.svg"
 
 
 def blocks(nodes: int) -> Graph:
@@ -135,7 +137,32 @@ def page(rows: list[dict[str, str]]) -> str:
     lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
     lines += [f"| {system} | {' | '.join(_cell(cells.get((system, graph))) for graph in graphs)} |" for system in SYSTEMS]
     made = sorted({f"{row['hardware']}, commit {short(row['commit'])}, {row['date'][:10]}" for row in rows})
-    return PAGE.format(table="\n".join(lines), made="; ".join(made))
+    return PAGE.format(table="\n".join(lines), made="; ".join(made), picture=PICTURE)
+
+
+def figure(rows: list[dict[str, str]], path: Path) -> None:
+    """Accuracy by seconds, a panel a graph; raw features, which take no time, are a line."""
+    graphs = list(dict.fromkeys(row["graph"] for row in rows))
+    with canvas(path, 1, len(graphs), (2.3, 2.7)) as (whole, panels):
+        for axes, graph in zip(panels, graphs, strict=True):
+            for place, system in enumerate(SYSTEMS):
+                found = [row for row in rows if (row["graph"], row["system"]) == (graph, system) and not row["gave_up"]]
+                for row in found:
+                    seconds, accuracy = float(row["seconds"]), float(row["accuracy"])
+                    if system == "raw features":
+                        axes.axhline(accuracy, color=COLOURS[9], linestyle="--", linewidth=1)
+                    else:
+                        axes.plot([seconds], [accuracy], MARKERS[place], color=COLOURS[place])
+            axes.set(title=graph, xscale="log", xlim=(0.01, 60 * MINUTES), xlabel="seconds")
+            axes.grid(visible=True, alpha=0.3)
+        panels[0].set_ylabel("accuracy in %")
+        shown = [
+            panels[0].plot([], [], MARKERS[place], color=COLOURS[place], label=system)[0]
+            for place, system in enumerate(SYSTEMS)
+            if system != "raw features"
+        ]
+        shown += panels[0].plot([], [], "--", color=COLOURS[9], linewidth=1, label="raw features")
+        whole.legend(handles=shown, loc="outside lower center", ncols=4, frameon=False)
 
 
 def _cell(row: dict[str, str] | None) -> str:
@@ -150,6 +177,8 @@ PAGE = """# Beside other libraries
 
 What you could take instead of `localgcl`, on the same machine and with the same probe. A cell has the accuracy in %, the
 seconds from arrays in memory to embeddings, and the peak memory of the process.
+
+![Accuracy by seconds on each graph; a system that gave up is left out]({picture})
 
 {table}
 
@@ -180,6 +209,7 @@ def main() -> None:
     file = RowFile(options.out, FIELDS)
     if options.page:
         options.page.write_text(page(file.rows()))
+        figure(file.rows(), options.page.parent / PICTURE)
         return
     done = {(row["graph"], row["system"]) for row in file.rows()}
     with tempfile.TemporaryDirectory() as name:
