@@ -63,7 +63,7 @@ def test_rare_categories_share_a_feature() -> None:
 
 def test_what_cannot_be_encoded_is_refused_all_at_once() -> None:
     words = [f"word {i}" for i in range(100)]
-    table = pa.table({"n": range(100), "note": words, "email": words, "none": pa.nulls(100), "list": [[1]] * 100})
+    table = pa.table({"n": [1, 2] * 50, "note": words, "email": words, "none": pa.nulls(100), "list": [[1]] * 100})
     with pytest.raises(ValueError, match="columns that cannot be encoded") as caught:
         fit_encoding(table, "x.csv")
     message = str(caught.value)

@@ -20,7 +20,8 @@ class ColumnFacts:
 
     Args:
         name: Its name.
-        kind: number, boolean, date, category; or the type of cells that are none of them.
+        kind: number, boolean, date, category, perhaps how they are written (number like 1,234.5);
+            or the type of cells that are none of them.
         missing: Number of empty cells.
         distinct: Number of distinct values, missing ones aside.
         features: Number of features that `encode="auto"` makes of it; 0 if it cannot, or is left out.
@@ -59,11 +60,11 @@ def _facts(name: str, cells: Any, dropped: bool) -> ColumnFacts:
     refused = fitted if isinstance(fitted, str) else ""
     return ColumnFacts(
         name=name,
-        kind=kind or str(cells.type)[:40],
+        kind=fitted.told if isinstance(fitted, Column) else kind or str(cells.type)[:40],
         missing=cells.null_count,
         distinct=len(cells.drop_null().unique()) if kind is not None else 0,
         features=len(fitted.features) if isinstance(fitted, Column) and not dropped else 0,
         refused=refused,
         dropped=dropped,
-        plain=kind == NUMBER and not cells.null_count,
+        plain=kind == NUMBER and not cells.null_count and not (isinstance(fitted, Column) and fitted.form),
     )

@@ -8,6 +8,7 @@
 """
 
 import dataclasses
+import shlex
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -18,13 +19,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from localgcl.config import LocalGCLWarning
-from localgcl.io.cells import CATEGORY, cells_of, kind_of_cells, texts, values
+from localgcl.io.cells import CATEGORY, NUMBER, cells_of, kind_of_cells, reading_of, texts, values
+from localgcl.io.written import almost
 from localgcl.system.text import listed
 
 KEPT = 20
 """Categories of a column that have a feature of their own, at most."""
 _MOST = 1000
 """Distinct texts of a column of categories, at most."""
+_ROWS = 100
+"""Rows of a table, at least, in which different whole numbers are taken for ids."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Column:
         categories: The most frequent ones.
         other: Whether the fitted table had other categories.
         missing: Whether it had missing cells.
+        form: How its numbers or dates are written (see `written`); empty for the plain form.
     """
 
     name: str
@@ -46,6 +51,12 @@ class Column:
     categories: tuple[str, ...] = ()
     other: bool = False
     missing: bool = False
+    form: str = ""
+
+    @property
+    def told(self) -> str:
+        """Its kind, and how it is written, for messages."""
+        return f"{self.kind} like {self.form}" if self.form else self.kind
 
     @property
     def features(self) -> list[str]:
@@ -64,7 +75,7 @@ class Column:
             return np.stack([part.astype(np.float32) for part in parts], axis=1) if parts else None
 
     def _numbers(self, cells: Any) -> list[NDArray[Any]] | None:
-        found = values(cells, self.kind)
+        found = values(cells, self.kind, self.form)
         return None if found is None else [np.where(np.isnan(found), self.median, found)]
 
     def _one_hot(self, cells: Any) -> list[NDArray[Any]] | None:
@@ -118,7 +129,7 @@ class Encoding:
             ValueError: Columns hold other kinds of cells than the fitted table did; the message lists all of them.
         """
         found = {column: column.encode(cells_of(table.column(column.name))) for column in self.columns}
-        wrong = [f"{column.name!r:.80} ({column.kind})" for column, part in found.items() if part is None]
+        wrong = [f"{column.name!r:.80} ({column.told})" for column, part in found.items() if part is None]
         if wrong:
             raise ValueError(
                 f"{place}: columns hold other cells than those that the encoding was fitted to: {', '.join(wrong[:6])}"
@@ -151,45 +162,75 @@ def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding
     columns = [fitted for fitted in found.values() if isinstance(fitted, Column)]
     if refused:
         named = ", ".join(f"{name!r:.80} ({why})" for name, why in refused.items())
+        left_out = shlex.quote(",".join(refused))
         raise ValueError(
-            f"{place}: columns that cannot be encoded: {named}; leave them out (--drop {','.join(refused)}), or encode them "
-            "yourself"
+            f"{place}: columns that cannot be encoded: {named}; leave them out (--drop {left_out}), or encode them yourself"
         )
     if not columns:
         raise ValueError(f"{place} has no column of features left; drop fewer")
+    whole = [column for column in columns if column.kind == NUMBER and _numbers_rows(cells_of(table[column.name]))]
+    _tell(columns, whole, place)
     return Encoding(tuple(columns), tuple(drop))
+
+
+def _tell(columns: Sequence[Column], identifying: Sequence[Column], place: str) -> None:
+    """Warns of what was guessed: how numbers and dates are written, and numbers that are perhaps ids."""
+    formed = [f"{column.name!r:.80} ({column.told})" for column in columns if column.form]
+    guesses = []
+    if formed:
+        guesses.append(f"read as they are written: {', '.join(formed)}; leave out what is something else (--drop)")
+    if identifying:
+        names = listed([column.name for column in identifying])
+        guesses.append(f"columns with a different whole number in each row: {names}; leave ids out (--drop)")
+    for guess in guesses:
+        warnings.warn(f"{place}: {guess}", LocalGCLWarning, stacklevel=2)
+
+
+def _numbers_rows(cells: Any) -> bool:
+    """Whether each of a hundred rows or more has another whole number, as ids have and amounts hardly have."""
+    if len(cells) < _ROWS or cells.null_count or len(cells.unique()) < len(cells):
+        return False
+    found = values(cells, NUMBER)
+    return found is not None and bool((found == np.floor(found)).all())
 
 
 def fit_column(name: str, cells: Any) -> Column | str:
     """How the cells of a column, as `cells_of` gives them, become features; in words, why they cannot."""
-    kind = kind_of_cells(cells)
-    reason = _reason(cells, kind)
+    kind, form = reading_of(cells)
+    reason = _reason(cells, kind, form)
     if reason:
         return reason
     assert kind is not None
-    return _fitted(name, kind, cells)
+    return _fitted(name, kind, form, cells)
 
 
-def _reason(cells: Any, kind: str | None) -> str:
+def _reason(cells: Any, kind: str | None, form: str) -> str:
     """Why a column cannot be encoded; empty if it can."""
     known = cells.drop_null()
     if kind is None:
         return f"of type {cells.type!s:.40}"
     if len(known) == 0:
         return "empty"
+    if kind == NUMBER:
+        found = values(known, kind, form)
+        assert found is not None
+        wrong = np.flatnonzero(~(np.abs(found) <= np.finfo(np.float32).max))
+        return f"numbers, but for {known[int(wrong[0])].as_py()!r:.30}, which is infinite: leave it empty" if wrong.size else ""
     distinct = len(known.unique()) if kind == CATEGORY else 0
     most = max(KEPT, min(_MOST, len(known) // 20))
+    if distinct > KEPT and almost(texts(known)):  # the most frequent ones alone would stand for a scale
+        return almost(texts(known))
     if distinct > most or (distinct == len(known) and distinct > 2):
         return f"text, {distinct:,} distinct"
     return ""
 
 
-def _fitted(name: str, kind: str, cells: Any) -> Column:
+def _fitted(name: str, kind: str, form: str, cells: Any) -> Column:
     missing = cells.null_count > 0
     if kind == CATEGORY:
         counts = {count["values"]: count["counts"] for count in cells.drop_null().value_counts().to_pylist()}
         ordered = sorted(counts, key=lambda text: (-counts[text], text))
         return Column(name, kind, categories=tuple(ordered[:KEPT]), other=len(ordered) > KEPT, missing=missing)
-    found = values(cells, kind)
+    found = values(cells, kind, form)
     assert found is not None
-    return Column(name, kind, median=float(np.nanmedian(found)), missing=missing)
+    return Column(name, kind, median=float(np.nanmedian(found)), missing=missing, form=form)
