@@ -67,3 +67,16 @@ def test_without_duckdb_the_extra_is_named(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert run(*GIVEN) == 1
     assert "localgcl convert needs duckdb: pip install 'localgcl[big]'" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:the embeddings have collapsed")  # of three nodes
+def test_the_next_command_can_be_pasted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    edges, x, y = (str(tmp_path / name) for name in ("e.csv", "x.csv", "y.csv"))
+    Path(edges).write_text("source,target\na,b\nb,c\n", encoding="utf-8")
+    Path(x).write_text("id,f,g\na,0,1\nb,1,0\nc,0,2\n", encoding="utf-8")
+    Path(y).write_text("id,y\na,0\nb,1\nc,0\n", encoding="utf-8")
+    folder, out = str(tmp_path / "my graph"), str(tmp_path / "my run")
+    assert main(["convert", edges, "--features", x, "--labels", y, "--out", folder]) == 0
+    assert f"next: localgcl train '{folder}'" in capsys.readouterr().out
+    assert main(["train", folder, "--dim", "8", "--steps", "1", "--out", out]) == 0
+    assert f"next: localgcl evaluate '{out}'" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """`localgcl convert`: from tables of any size to a graph folder."""
 
 import argparse
+import shlex
 
 from localgcl.commands.options import add_columns, read_columns
 from localgcl.commands.output import Result, sayer
@@ -54,5 +55,5 @@ def run(options: argparse.Namespace) -> Result:
     )
     dropped = f", {header.loops:,} self-loops left out" if header.loops else ""
     say(f"{shown(options.out)}: {header.nodes:,} nodes, {header.edges:,} directed edges{dropped}, {header.features:,} features")
-    say(f"next: localgcl train {shown(options.out)}")
+    say(f"next: localgcl train {shlex.quote(shown(options.out))}")
     return {"folder": options.out, **{name: getattr(header, name) for name in ("name", "nodes", "edges", "loops", "features")}}

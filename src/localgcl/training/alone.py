@@ -1,6 +1,7 @@
 """Training by one process: one call from a graph to a run folder."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def train_alone(
         blocks = (block.numpy() for block in model.embed_blocks(graph, cache=out))
         rows = counted(blocks, graph.num_nodes, "nodes", title="embedding", shown=progress_bar)
         _, columns = write_npy(file, rows, graph.num_nodes)
-    following = f"next: localgcl evaluate {shown(out)}" if graph.y is not None and known else ""
+    following = f"next: localgcl evaluate {shlex.quote(shown(out))}" if graph.y is not None and known else ""
     for line in (trained_line(model), written_line(graph.num_nodes, columns, out), following):
         if line:
             say(line)
