@@ -10,9 +10,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from localgcl.graph import Graph
 from localgcl.io.columns import features_of
 from localgcl.io.files import read_graph
+from localgcl.io.folder.convert import convert
 from localgcl.io.formats import edge_table, id_table, kind_of, read_arrays
+from localgcl.io.roles import Columns
 from tests.io.helpers import parquet, put, saved
 
 EDGES = "source,target\na,b\nb,c\n"
@@ -188,7 +191,7 @@ BAD_EDGES: list[tuple[str, str | bytes, str]] = [
     ("e.csv", "\n", "starts with an empty line"),
     ("e.csv", "source,target\n", "has a header but no rows"),
     ("e.csv", "from,to\na,b\n", "has the columns 'from', 'to'; edges need the columns 'source' and 'target'"),
-    ("e.csv", "source;target\na;b\n", "has the columns 'source;target'"),
+    ("e.csv", "source|target\na|b\n", "has the columns 'source[|]target'"),
     ("e.csv", "1,2,3\n4,5,6\n", "has the columns '1', '2', '3'"),
     ("e.csv", "source,target\na,b\nb\n", r"e\.csv, line 3: 1 cells where there should be 2; mend or drop the line"),
     ("e.csv", "source,target\na,b,c\n", r"e\.csv, line 2: 3 cells where there should be 2"),
@@ -230,3 +233,26 @@ def test_bad_edges_are_refused_in_one_line(tmp_path: Path, name: str, content: s
         read_graph(put(tmp_path / name, content))
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# Semicolons
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.csv.gz"])
+def test_a_header_without_commas_may_have_semicolons(tmp_path: Path, name: str) -> None:
+    rows = EDGES.replace(",", ";")
+    content = gzip.compress(rows.encode()) if name.endswith("gz") else "\ufeff" + rows
+    assert edges(put(tmp_path / name, content)) == {"source": ["a", "b"], "target": ["b", "c"]}
+    x = put(tmp_path / "x.csv", 'id;"a, b";c\na;"1,5";0,5\nb;2;1\nc;;"1"\n')
+    table = put(tmp_path / "y.csv", 'id,"a; b"\na,1\nb,2\n')
+    assert features(table) == {"id": ["a", "b"], "a; b": [1, 2]}
+    with pytest.warns(match=r"'a, b' \(number like 1.234,5\), 'c' \(number like 1.234,5\)"):
+        graph = read_graph(tmp_path / name, features=x, encode="auto")
+    assert graph.x.tolist() == [[1.5, 0, 0.5], [2, 0, 1], [1.75, 1, 1]]
+
+
+def test_semicolons_in_convert(tmp_path: Path) -> None:
+    put(tmp_path / "e.csv", EDGES.replace(",", ";"))
+    put(tmp_path / "x.csv", "f;id\n1;a\n2;b\n3;c\n")
+    convert(tmp_path / "e.csv", tmp_path / "graph", features=tmp_path / "x.csv", columns=Columns(id="id"))
+    assert np.asarray(Graph.open(tmp_path / "graph").x).tolist() == [[1], [2], [3]]

@@ -120,14 +120,33 @@ def looks_like_data(row: Sequence[str]) -> bool:
 def first_row(path: Path, kind: str) -> list[str]:
     """The cells of the first line of a text table."""
     try:
-        with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
-            line = file.readline(_LONGEST_ROW).decode("utf-8-sig")
-        row = next(csv.reader([line], delimiter="\t" if kind.startswith(".tsv") else ","), [])
+        line = _first_line(path, kind)
+        row = next(csv.reader([line], delimiter=_delimiter(kind, line)), [])
     except (*BROKEN, csv.Error) as error:
         raise unreadable(shown(path), error) from error
     if not row:
         raise ValueError(f"{shown(path)} starts with an empty line; its first line must name the columns")
     return [cell.strip() for cell in row]
+
+
+def delimiter_of(path: Path, kind: str) -> str:
+    """What stands between the cells of a text table: a tab in TSV, else a comma, or a semicolon if the header has no comma."""
+    try:
+        return _delimiter(kind, _first_line(path, kind))
+    except BROKEN as error:
+        raise unreadable(shown(path), error) from error
+
+
+def _first_line(path: Path, kind: str) -> str:
+    with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
+        return file.readline(_LONGEST_ROW).decode("utf-8-sig")
+
+
+def _delimiter(kind: str, line: str) -> str:
+    if kind.startswith(".tsv"):
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", line)  # a quoted name may hold either
+    return ";" if ";" in bare and "," not in bare else ","
 
 
 def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any], *, skip: int) -> Any:
@@ -136,7 +155,7 @@ def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any]
     # "007" into 7 and a long id into a rounded double.
     columns = [str(i) for i in range(len(header))]
     convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(columns, types, strict=True)), null_values=[""])
-    parse = pyarrow.csv.ParseOptions(delimiter="\t" if kind.startswith(".tsv") else ",")
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(path, kind))
 
     def read(*, threads: bool) -> Any:
         # A block must hold a whole row, and rows of features can be long.

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from localgcl.graph.checks import check_distinct
 from localgcl.io.damage import BROKEN, unreadable
 from localgcl.io.folder.inputs import Table
-from localgcl.io.formats import bad_cell, edge_header, id_header
+from localgcl.io.formats import bad_cell, delimiter_of, edge_header, id_header
 from localgcl.io.pandas_index import ids_first
 from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
 from localgcl.system.text import listed, shown
@@ -121,7 +121,7 @@ def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> It
     names, wanted = [str(i) for i in range(len(part.names))], [str(part.order[column]) for column in columns]
     options = {
         "read_options": pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK),
-        "parse_options": pyarrow.csv.ParseOptions(delimiter="\t" if part.kind.startswith(".tsv") else ","),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter_of(part.path, part.kind)),
         "convert_options": pyarrow.csv.ConvertOptions(
             column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
         ),
