@@ -52,7 +52,7 @@ NAMES = {
     "positives": "plain mean of the positives",
     "layers": "one layer in each channel",
     "weight_decay": "without weight decay",
-    "linear hops": "linear channels X, SX, S²X, BX, B²X",
+    "linear hops": "linear channels over hops",
     "one encoder": "the recipe of one encoder",
 }
 
@@ -100,9 +100,9 @@ def page(rows: list[dict[str, str]]) -> str:
         "",
         "Every row takes one lever out of a recipe of Local-GCL. Accuracy is that of a linear probe on validation nodes, with",
         "the seeds and splits of the searches; test labels are hidden. The recipe was picked among many on these nodes, so",
-        "its own row is a little too high. Intervals are 95%, over seeds.",
+        "its own row is a little too high. Linear channels are X, SX, S²X, BX and B²X. Intervals are 95%, over seeds.",
         "",
-        f"![What each lever buys on each graph, in points; the one that buys most by name]({PICTURE})",
+        f"![What each change to the recipe costs on each graph, in points; the costliest by name]({PICTURE})",
     ]
     tables, costly = list[str](), list[str]()
     for graph in (name for name in GRAPHS if any(row["graph"] == name for row in rows)):
@@ -119,14 +119,14 @@ def page(rows: list[dict[str, str]]) -> str:
 
 
 def figure(rows: list[dict[str, str]], path: Path) -> None:
-    """What each lever buys, a line a graph: the recipe minus the recipe without it."""
-    bought = {}
+    """What each change to the recipe costs, a line a graph."""
+    lost = {}
     for graph in GRAPHS:
         scores = _scores(rows, graph)
         if WHOLE in scores and len(scores) > 1:
-            gaps = {lever: -paired(scores[lever], scores[WHOLE]).difference for lever in scores if lever != WHOLE}
-            bought[graph] = gaps
-    draw_others(bought, path, "points that a lever buys: the recipe minus the recipe without it")
+            gaps = {lever: paired(scores[lever], scores[WHOLE]).difference for lever in scores if lever != WHOLE}
+            lost[graph] = {NAMES[lever]: -gap for lever, gap in gaps.items()}
+    draw_others(lost, path, "points that a change to the recipe costs", margin=0.65)
 
 
 def _scores(rows: list[dict[str, str]], graph: str) -> dict[str, dict[int, float]]:

@@ -67,8 +67,11 @@ def _all_others(evidence: Evidence, path: Path) -> bool:
     return draw_others(gaps, path, "mean of each other method minus Local-GCL (the line), in points")
 
 
-def draw_others(gaps: Mapping[str, Mapping[str, float]], path: Path, label: str) -> bool:
-    """A line a graph, on it every other method by its difference to Local-GCL; the best of them by name."""
+def draw_others(gaps: Mapping[str, Mapping[str, float]], path: Path, label: str, margin: float = 0.16) -> bool:
+    """A line a graph, on it every other method by its difference to Local-GCL; the best of them by name.
+
+    `margin` is the room beside the dots for names, as a share of their range.
+    """
     if not gaps:
         return False
     with canvas(path, 1, 1, (6.4, 0.6 + 0.34 * len(gaps))) as (_, (axes,)):
@@ -81,7 +84,7 @@ def draw_others(gaps: Mapping[str, Mapping[str, float]], path: Path, label: str)
         axes.axvline(0, color=COLOURS[0], linewidth=2)
         axes.set_yticks(range(len(gaps)), labels=list(gaps))
         axes.set_ylim(len(gaps) - 0.4, -0.6)
-        axes.margins(x=0.16)
+        axes.margins(x=margin)
         axes.set_xlabel(label)
         axes.grid(visible=True, axis="x", alpha=0.3)
     return True
