@@ -170,6 +170,13 @@ def test_as_many_columns_as_asked_for(num_columns: int) -> None:
     assert structural_features(random_graph(10, 20, seed=0), num_columns).shape == (10, num_columns)
 
 
+@pytest.mark.parametrize("n", [5, 20, 61])
+def test_structural_columns_that_are_constant_up_to_rounding_are_zero(n: int) -> None:
+    """All degrees of a ring are equal; the mean of their logarithms is another double than each of them."""
+    ring = graph_of(np.ones((n, 1)), [(i, (i + 1) % n) for i in range(n)]).symmetrized()
+    assert structural_features(ring, 10)[:, 0].tolist() == [0.0] * n
+
+
 def test_structural_columns_by_definition() -> None:
     chords = np.random.default_rng(0).integers(0, 30, (2, 20))
     ring = np.arange(30), (np.arange(30) + 1) % 30

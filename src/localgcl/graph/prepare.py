@@ -17,6 +17,9 @@ from localgcl.config import LocalGCLWarning, Preparation, Scaling
 from localgcl.graph import Graph, Split
 from localgcl.graph.csr import CSR, csr_tensor, features_to_scipy
 
+_CONSTANT = 1e-9
+"""A column that deviates by less than this part of its largest value is constant: sums over many nodes round by as much."""
+
 ColumnStatistics = dict[str, Tensor]
 """Mean and deviation of each feature column of the training graph, for scaling="standard"; empty otherwise."""
 
@@ -121,9 +124,16 @@ def structural_features(graph: Graph, num_columns: int = 128, *, hops: int = 3) 
     for hop in range(hops):
         signal = average @ signal
         blocks.append(signal[:, : width + (hop < extra)])
-    x = np.concatenate(blocks, axis=1)
-    deviation = x.std(axis=0)
-    return torch.from_numpy(((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)).astype(np.float32))
+    return torch.from_numpy(standardised(np.concatenate(blocks, axis=1)))
+
+
+def standardised(x: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Columns with mean 0 and deviation 1, or 0 where they are constant up to rounding."""
+    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    largest = np.maximum(x.max(axis=0), -x.min(axis=0))
+    deviation[deviation <= _CONSTANT * largest] = np.inf  # so that rounding errors become zero
+    scaled: NDArray[np.float32] = ((x - mean) / deviation).astype(np.float32)
+    return scaled
 
 
 def with_structural_features(graph: Graph, num_columns: int) -> Graph:

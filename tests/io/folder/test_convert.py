@@ -1,5 +1,6 @@
 """`convert`: the folder holds the graph that `read_graph` gives, undirected and without loops."""
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -135,6 +137,13 @@ def test_structural_features_where_none_are_given(tmp_path: Path, labels: str | 
     with pytest.warns(LocalGCLWarning, match="no features given: using 1024 structural features"):
         graph = round_trip(tmp_path, **files)
     assert graph.num_features == 1024
+
+
+@NOTES
+def test_structural_features_of_a_ring(tmp_path: Path) -> None:
+    ring = "source,target\n" + "".join(f"{i},{(i + 1) % 20}\n" for i in range(20))
+    graph = round_trip(tmp_path, edges=put(tmp_path / "e.csv", ring))
+    assert not graph.x[:, 0].any()  # all degrees are equal
 
 
 @NOTES
@@ -282,6 +291,25 @@ def test_faults_are_one_line_and_leave_nothing(tmp_path: Path, name: str) -> Non
         convert(tmp_path / "e.csv", tmp_path / "graph", features=tmp_path / "x.csv", labels=tmp_path / "y.csv")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "graph").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"b", r"e\.csv, line 3: 1 cells where there should be 2; mend or drop the line"),
+        (b"b,c,d", r"e\.csv, line 3: 3 cells where there should be 2; mend or drop the line"),
+        (b"b,\xfc", r"e\.csv, line 3, column 'target': invalid UTF8 data; save the file as UTF-8"),
+    ],
+)
+def test_a_bad_line_of_a_streamed_table_has_a_number(
+    tmp_path: Path, line: bytes, message: str, request: pytest.FixtureRequest
+) -> None:
+    """pyarrow counts no lines while it reads with several threads, as it does outside these tests."""
+    request.addfinalizer(functools.partial(pa.set_cpu_count, pa.cpu_count()))
+    pa.set_cpu_count(2)
+    edges = put(tmp_path / "e.csv", b"source,target\na,b\n" + line + b"\n" + b"c,d\n" * 100)
+    with pytest.raises(ValueError, match=message):
+        convert(edges, tmp_path / "graph")
 
 
 def test_an_unknown_node_is_told_as_read_graph_tells_it(tmp_path: Path) -> None:

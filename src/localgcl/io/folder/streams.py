@@ -119,21 +119,30 @@ def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
 def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> Iterator[Any]:
     # By position, since a header may repeat a name.
     names, wanted = [str(i) for i in range(len(part.names))], [str(part.order[column]) for column in columns]
-    options = {
-        "read_options": pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK),
-        "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter_of(part.path, part.kind)),
-        "convert_options": pyarrow.csv.ConvertOptions(
-            column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
-        ),
-    }
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(part.path, part.kind))
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
+    )
+
+    def opened(*, threads: bool) -> Any:
+        read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK, use_threads=threads)
+        return pyarrow.csv.open_csv(part.path, read_options=read, parse_options=parse, convert_options=convert)
+
     try:
-        with pyarrow.csv.open_csv(part.path, **options) as reader:
+        with opened(threads=True) as reader:
             for batch in reader:
                 trimmed = [pc.utf8_trim_whitespace(c) if pa.types.is_string(c.type) else c for c in batch.columns]
                 yield pa.record_batch(trimmed, names=wanted)
     except (*BROKEN, pa.ArrowException) as error:
-        if "Empty CSV file" not in str(error):  # a part without rows
-            raise bad_cell(part.path, part.header, error) from error
+        if "Empty CSV file" in str(error):  # a part without rows
+            return
+        try:
+            with opened(threads=False) as reader:  # pyarrow gives line numbers only when it reads with one thread
+                for _ in reader:
+                    pass
+        except (*BROKEN, pa.ArrowException) as placed:
+            raise bad_cell(part.path, part.header, placed) from placed
+        raise bad_cell(part.path, part.header, error) from error
 
 
 def _schema(path: Path) -> Any:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.config import LocalGCLWarning
-from localgcl.graph.prepare import hashed_signs, structural_columns
+from localgcl.graph.prepare import hashed_signs, standardised, structural_columns
 from localgcl.graph.stored import open_array
 from localgcl.io.folder.arrays import blocks, writing
 from localgcl.io.folder.edges import MAPPED
@@ -38,13 +38,13 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     at_once = max(1, min(widths[0], job.memory // 2 // (_COPIES * facts["nodes"])))
     groups = [slice(start, min(widths[0], start + at_once)) for start in range(0, widths[0], at_once)]
     with job.progress.stage("structural features", len(groups) * HOPS, "passes") as done:
-        np.save(job.folder / "column-0.npy", _standardised(np.log1p(walks.degree)[:, None]))
+        np.save(job.folder / "column-0.npy", standardised(np.log1p(walks.degree, dtype=np.float64)[:, None]))
         for number, group in enumerate(groups):
             signal = walks.signs(group)
             for hop in range(HOPS):
                 signal = walks.step(signal)
                 kept = signal[:, : max(0, widths[hop] - group.start)]
-                np.save(job.folder / f"walk-{hop}-{number}.npy", _standardised(kept))
+                np.save(job.folder / f"walk-{hop}-{number}.npy", standardised(kept))
                 done(1)
     names = ["column-0.npy", *(f"walk-{hop}-{number}.npy" for hop in range(HOPS) for number in range(len(groups)))]
     _join(job, names, facts["nodes"])
@@ -117,12 +117,6 @@ class _Walks:
         here = slice(*np.searchsorted(self._loops, [start, stop]).tolist())
         nodes, weights = self._loops[here], self._loop_weights[here]
         return sp.csr_array((weights, (nodes - start, nodes)), shape=(stop - start, self._facts["nodes"]))
-
-
-def _standardised(x: Array) -> Array:
-    """Columns with mean 0 and deviation 1, or 0 where they are constant."""
-    deviation = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0), dtype=np.float32)
 
 
 def _join(job: Job, names: list[str], nodes: int) -> None:
