@@ -1,13 +1,16 @@
 """Training and embedding on a graph folder: as in memory, but nothing of the graph's size is read at once."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from localgcl.datasets import sbm
+from localgcl.graph.stored import FolderError
 from localgcl.methods import configure
 from localgcl.nn import hop_files
 from localgcl.ops.cpu import averaging
@@ -87,6 +90,22 @@ def test_rows_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(hop_files, "average_rows", fail)
     fit(graph, config).embed(graph)
+
+
+@pytest.mark.parametrize("length", [0, 60, 300])
+@pytest.mark.parametrize("pattern", ["*-S1X.npy", "*-S1X.present.npy"])
+def test_damaged_rows_are_refused_by_name(pattern: str, length: int, tmp_path: Path) -> None:
+    config, graph = configure("local-gcl", HOPS), stored(GRAPH, tmp_path / "graph")
+    fit(graph, config, folder=tmp_path / "run")
+    (damaged,) = (tmp_path / "graph" / "hops").glob(pattern)
+    os.truncate(damaged, length)
+    with pytest.raises(FolderError, match=rf"{damaged.name} cannot be read; delete it, and it is computed again"):
+        Model.load(tmp_path / "run").embed(graph)
+    np.save(damaged, np.load(tmp_path / "graph" / "x.npy")[:5])
+    with pytest.raises(FolderError, match=rf"{damaged.name} has 5 rows for 400 nodes; delete it"):
+        Model.load(tmp_path / "run").embed(graph)
+    damaged.unlink()
+    Model.load(tmp_path / "run").embed(graph)
 
 
 def test_a_write_that_fails_leaves_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

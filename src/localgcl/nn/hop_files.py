@@ -7,7 +7,7 @@ all, so a run that is stopped goes on with the files that are there. Several pro
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from localgcl.graph.csr import as_features
 from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots
+from localgcl.graph.stored import FolderError
 from localgcl.io.parts import write_rows
 from localgcl.nn.fourier import FourierColumns
 from localgcl.nn.projection import SparseProjection
@@ -76,7 +77,7 @@ def _averages(graph: MappedGraph, matrix: str, power: int, made: Made, team: Tea
 
 
 def _open(path: Path, marks: Path, graph: MappedGraph, team: Team) -> Rows:
-    values = as_features(np.load(path, mmap_mode="r", allow_pickle=False), copy=True)  # read-only, so nothing is copied
+    values = as_features(_array(path, graph.num_nodes, mode="r"), copy=True)  # read-only, so nothing is copied
     if not _is_there(marks, team):
 
         def present(rows: range) -> NDArray[Any]:
@@ -85,7 +86,18 @@ def _open(path: Path, marks: Path, graph: MappedGraph, team: Team) -> Rows:
             return own
 
         write_rows(marks, (graph.num_nodes,), "bool", list(blocks(graph.num_nodes)), present, team)
-    return Rows(values, torch.from_numpy(np.load(marks, allow_pickle=False)))
+    return Rows(values, torch.from_numpy(_array(marks, graph.num_nodes)))
+
+
+def _array(path: Path, num_rows: int, mode: Literal["r"] | None = None) -> NDArray[Any]:
+    """An array with a row for each node; FolderError if the file was damaged after it was written."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise FolderError(f"{path} cannot be read; delete it, and it is computed again") from error
+    if len(array) != num_rows:
+        raise FolderError(f"{path} has {len(array)} rows for {num_rows} nodes; delete it, and it is computed again")
+    return array
 
 
 def _key(graph: MappedGraph, made: Made) -> str:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from benchmarks.large.generate import BlockModel, write
 
@@ -204,6 +205,31 @@ def test_a_full_disk_leaves_no_header_and_what_is_done(
             convert(out=out, **files)
     assert not (out / "header.json").exists()
     assert hashes(convert(out=out, **files)) == undisturbed
+
+
+@pytest.mark.filterwarnings("default::localgcl.LocalGCLWarning")
+def test_every_array_is_written_so_that_a_full_disk_is_told(
+    tmp_path: Path, files: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """np.save's error has no number, so it could not be told from others."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("np.save")
+
+    monkeypatch.setattr(np, "save", refuse)
+    convert(files["edges"], tmp_path / "structural")
+    np.savez(tmp_path / "x.npz", x=np.ones((400, 2)), y=np.arange(400) % 2)
+    (tmp_path / "e.csv").write_text("source,target\n0,1\n")
+    convert(tmp_path / "e.csv", tmp_path / "arrays", features=tmp_path / "x.npz", labels=tmp_path / "x.npz")
+    assert Graph.open(tmp_path / "arrays").num_classes == 2
+
+
+def test_duckdb_draws_no_progress_bar_of_its_own(tmp_path: Path) -> None:
+    """It would where Python is interactive, or was given -c."""
+    asked = "SELECT current_setting('enable_progress_bar')"
+    code = f"from localgcl.io.folder.engine import Engine; print(Engine({str(tmp_path)!r}, 2**29).rows({asked!r}))"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120)
+    assert said.stdout == "[(False,)]\n"
 
 
 def test_too_little_disk_is_refused_before_anything_is_read(

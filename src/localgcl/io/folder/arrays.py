@@ -55,6 +55,12 @@ def writing(path: Path, dtype: DTypeLike, columns: int | None = None) -> Iterato
         writer.close()
 
 
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Writes a whole array. Unlike np.save it says that a disk is full by the system's own error."""
+    with writing(path, array.dtype, array.shape[1] if array.ndim > 1 else None) as file:
+        file.append(array)
+
+
 def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """A mapped array of zeros in a new NPY file, for arrays that are written in more than one pass.
 

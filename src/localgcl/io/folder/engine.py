@@ -39,6 +39,8 @@ class Engine:
             "threads": available_cores(),
             # Order is asked for where it matters; keeping it elsewhere costs memory.
             "preserve_insertion_order": False,
+            # DuckDB draws one of its own where Python is interactive.
+            "enable_progress_bar": False,
             # DuckDB does not know how long a stream is, and might hold all edges in memory to look up nodes among them.
             "disabled_optimizers": "join_order,build_side_probe_side",
         }

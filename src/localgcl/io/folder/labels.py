@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from localgcl.io.folder.arrays import new_array
+from localgcl.io.folder.arrays import new_array, write_array
 from localgcl.io.folder.job import Facts, Job
 from localgcl.io.folder.label_rows import LabelRows
 
@@ -19,7 +19,7 @@ def write_labels(job: Job, facts: Facts) -> Facts:
             raise ValueError(
                 f"{rows.table.place} has {len(rows.array)} labels for {n} nodes; give one per node, -1 where unknown"
             )
-        np.save(job.folder / "y.npy", rows.array)
+        write_array(job.folder / "y.npy", rows.array)
         return _facts(rows)
     y = new_array(job.folder / "y.npy", (n,), np.int64)
     y[:] = -1

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from localgcl.io.columns import features_of
 from localgcl.io.damage import decoding
 from localgcl.io.files import read_features
-from localgcl.io.folder.arrays import blocks, writing
+from localgcl.io.folder.arrays import blocks, write_array, writing
 from localgcl.io.folder.dense import FeatureBlocks
 from localgcl.io.folder.encoded import EncodedBlocks
 from localgcl.io.folder.engine import parquet
@@ -123,7 +123,7 @@ def _write_sparse(job: Job, x: Any) -> list[str]:
         "x-values.npy": x.data.astype(np.float32),
     }
     for name, values in arrays.items():
-        np.save(job.folder / name, values)
+        write_array(job.folder / name, values)
     return list(arrays)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.prepare import hashed_signs, standardised, structural_columns
 from localgcl.graph.stored import open_array
-from localgcl.io.folder.arrays import blocks, writing
+from localgcl.io.folder.arrays import blocks, write_array, writing
 from localgcl.io.folder.edges import MAPPED
 from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.job import Facts, Job
@@ -38,13 +38,13 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     at_once = max(1, min(widths[0], job.memory // 2 // (_COPIES * facts["nodes"])))
     groups = [slice(start, min(widths[0], start + at_once)) for start in range(0, widths[0], at_once)]
     with job.progress.stage("structural features", len(groups) * HOPS, "passes") as done:
-        np.save(job.folder / "column-0.npy", standardised(np.log1p(walks.degree, dtype=np.float64)[:, None]))
+        write_array(job.folder / "column-0.npy", standardised(np.log1p(walks.degree, dtype=np.float64)[:, None]))
         for number, group in enumerate(groups):
             signal = walks.signs(group)
             for hop in range(HOPS):
                 signal = walks.step(signal)
                 kept = signal[:, : max(0, widths[hop] - group.start)]
-                np.save(job.folder / f"walk-{hop}-{number}.npy", standardised(kept))
+                write_array(job.folder / f"walk-{hop}-{number}.npy", standardised(kept))
                 done(1)
     names = ["column-0.npy", *(f"walk-{hop}-{number}.npy" for hop in range(HOPS) for number in range(len(groups)))]
     _join(job, names, facts["nodes"])
