@@ -105,3 +105,14 @@ def test_a_rank_with_another_folder_is_refused(tmp_path: Path) -> None:
     assert "graph-1 is another one than that of rank 0" in second[2]
     assert second[2].startswith("localgcl: error: rank 1 on ")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_rank_that_does_not_see_a_folder_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name without a slash may be that of a data set; rank 0 knows that it is a folder."""
+    monkeypatch.chdir(tmp_path)
+    stored(sbm(300, features=4, seed=0), tmp_path / "graph-0")  # there is no graph-1
+    first, second = launch(2, on_own_folder, "graph", str(tmp_path / "run")).values()
+    assert (first[0], second[0]) == (1, 1)
+    assert second[2].startswith("localgcl: error: rank 1 on ")
+    assert "there is no graph folder at graph-0; every machine needs it at the same path" in second[2]
+    assert not (tmp_path / "run").exists()

@@ -117,6 +117,12 @@ class Ranks:
             return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
         return device
 
+    def require_folder(self, folder: str | None) -> None:
+        """Raises FileNotFoundError if rank 0 was given a graph folder, and this rank finds none there."""
+        theirs = self.told(folder)
+        if theirs is not None and folder is None:
+            raise FileNotFoundError(f"there is no graph folder at {theirs}; every machine needs it at the same path")
+
     def require_same(self, folder: str | os.PathLike[str]) -> None:
         """Raises FileNotFoundError or ValueError unless this rank sees the graph folder that rank 0 sees."""
         header = Path(folder) / HEADER

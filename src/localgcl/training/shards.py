@@ -65,6 +65,7 @@ def write_parts(
         device: Where to embed.
     """
     folder = Path(folder)
+    ranks.require_folder(source.folder)
     if source.folder is None:
         raise ValueError(f"{ranks.size} ranks embed a graph folder, and {source.name} is none; make one with localgcl convert")
     ranks.require_same(source.folder)

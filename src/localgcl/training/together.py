@@ -35,6 +35,7 @@ def train_together(
     if source is None:
         assert out is not None, "a resumed run has a folder"
         source = Source(**RunFolder.open(out).source)
+    ranks.require_folder(source.folder)
     if source.folder is None:
         raise ValueError(
             f"{ranks.size} ranks train on a graph folder, and {source.name} is none; make one with localgcl convert"
