@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from localgcl import Embedder, LocalGCL, as_graph, evaluate
+from localgcl import Embedder, LocalGCL, as_graph, evaluate, read_graph
 from localgcl.graph import Graph, Split
-from localgcl.graph.arrays import as_array, is_frozen
+from localgcl.graph.arrays import as_array, ids_memory, is_frozen, text_ids
 from localgcl.graph.csr import as_features
+from localgcl.io.export import write_embeddings
 
 X = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float32)
 
@@ -209,3 +210,24 @@ def test_an_array_that_torch_can_read_is_not_copied() -> None:
     assert as_array(X) is X
     row = np.arange(3.0)[None][:, ::1]
     assert torch.from_numpy(as_array(row[::-1])).tolist() == [[0, 1, 2]]  # one row: contiguous to numpy, not to torch
+
+
+def test_one_long_id_does_not_cost_its_length_for_every_node() -> None:
+    short = np.array([f"n{i}" for i in range(1000)], dtype=object)
+    assert text_ids(short).dtype.kind == "U"
+    long = np.array([*short[1:], "x" * 20_000], dtype=object)
+    kept = text_ids(long)
+    assert kept.tolist() == long.tolist()
+    assert ids_memory(kept) < 200_000  # 80 MB at fixed width
+    assert ids_memory(text_ids(short)) == text_ids(short).nbytes
+
+
+def test_long_ids_are_read_joined_and_written(tmp_path: Path) -> None:
+    names = ["a", "b", "c" * 5000]
+    pd.DataFrame({"source": names, "target": [*names[1:], "a"]}).to_csv(tmp_path / "e.csv", index=False)
+    pd.DataFrame({"id": names, "f": [1.0, 2.0, 4.0]}).to_csv(tmp_path / "x.csv", index=False)
+    graph = read_graph(tmp_path / "e.csv", features=tmp_path / "x.csv")
+    assert graph.node_ids.tolist() == names
+    assert graph.node_ids.dtype == object
+    write_embeddings(tmp_path / "z.parquet", np.eye(3), graph.node_ids)
+    assert pd.read_parquet(tmp_path / "z.parquet")["id"].tolist() == names

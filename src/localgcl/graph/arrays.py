@@ -1,5 +1,6 @@
 """Arrays of users -> arrays that torch can read: native byte order, no negative strides, nothing masked."""
 
+import sys
 import warnings
 from typing import Any
 
@@ -28,6 +29,22 @@ def as_array(values: Any, what: str = "values") -> Array:
         array = array.astype(array.dtype.newbyteorder("="))
     # Not ascontiguousarray: to numpy an axis of length 1 is contiguous whatever its stride, to torch it is not.
     return array.copy() if any(stride < 0 for stride in array.strides) else array
+
+
+_WIDEST = 64
+
+
+def text_ids(texts: Array) -> Array:
+    """Texts of dtype object as an array of fixed width; as they are if one has more than 64 characters.
+
+    numpy gives every text the room of the longest, so one long name would cost its length for each node.
+    """
+    return texts if max(map(len, texts.tolist()), default=0) > _WIDEST else texts.astype(str)
+
+
+def ids_memory(ids: Array) -> int:
+    """Bytes of an array of ids. O(n)."""
+    return ids.nbytes + (sum(map(sys.getsizeof, ids.tolist())) if ids.dtype == object else 0)
 
 
 def check_unmasked(values: Any, what: str) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.graph import Graph, Split
+from localgcl.graph.arrays import text_ids
 from localgcl.graph.csr import CSR, as_features, csr_tensor
 from localgcl.graph.stored import SPARSE, FolderError, Header, open_array, read_header
 
@@ -84,7 +85,7 @@ def _node_ids(folder: Path, header: Header) -> NDArray[Any]:
     if len(names) != header.nodes:
         raise FolderError(f"{folder / 'ids.parquet'} has {len(names)} ids for {header.nodes} nodes; {_AGAIN}")
     array: NDArray[Any] = names.to_numpy()
-    return array if array.dtype == np.int64 else array.astype(str)
+    return array if array.dtype == np.int64 else text_ids(array)
 
 
 def _array(folder: Path, name: str, shape: tuple[int, ...], *types: Any) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from localgcl.graph.arrays import text_ids
 from localgcl.io.arrays import to_array
 from localgcl.system.files import replacing
 from localgcl.system.paths import check_writable
@@ -105,7 +106,7 @@ def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
         raise ValueError(f"{len(ids)} node ids for {len(matrix)} embeddings; give one id per row")
     if ids.dtype.kind in "iu":
         return matrix, ids
-    return matrix, np.array([str(name) for name in node_ids], dtype=str)
+    return matrix, text_ids(np.array([str(name) for name in node_ids], dtype=object))
 
 
 def _write_npy(file: BinaryIO, matrix: Array, ids: Array) -> None:  # noqa: ARG001  # rows are in node order

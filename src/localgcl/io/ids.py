@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from localgcl.graph.arrays import text_ids
+
 Array = NDArray[Any]
 Ids = Any  # a pyarrow array of int64 or large_string; pyarrow ships no types
 
@@ -184,7 +186,7 @@ def plain(column: Any) -> Any:
 def ids_to_numpy(ids: Ids) -> Array:
     """The ids as an array of int64 or of text."""
     array: Array = ids.to_numpy(zero_copy_only=False)
-    return array if array.dtype == np.int64 else array.astype(str)
+    return array if array.dtype == np.int64 else text_ids(array)
 
 
 def _nodes(edges: Edges, features: Rows | None, labels: Rows | None) -> Nodes:

@@ -7,6 +7,7 @@ import torch
 
 from localgcl.config import Config
 from localgcl.graph import Graph
+from localgcl.graph.arrays import ids_memory
 from localgcl.graph.mapped import BLOCK, MappedGraph, cache_folder, mapped, mapped_statistics
 from localgcl.graph.prepare import ColumnStatistics, column_statistics, prepare
 from localgcl.methods import find_method
@@ -68,7 +69,7 @@ def mapped_memory(graph: Graph, config: Config, device: torch.device) -> int:
     """
     encoder, columns = config.encoder, columns_read(graph.num_features, config.encoder)
     # Degrees, sums of weights and inverse roots with temporaries, a mark for each channel; and the names of the nodes.
-    nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels)) + graph.node_ids.nbytes
+    nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels)) + ids_memory(graph.node_ids)
     widest = sum(max(stack[1:]) for stack in encoder_stacks(graph.num_features, encoder))
     block = BLOCK * FLOAT * 4 * (columns + widest)
     kind, degree = find_method(config.method), -(-graph.num_edges // graph.num_nodes)
