@@ -197,7 +197,8 @@ def test_booleans_and_categories_of_numbers_are_features() -> None:
 
 
 def test_polars() -> None:
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     edges = pl.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
     features = pl.DataFrame({"id": pl.Series(["c", "a", "b"], dtype=pl.Categorical), "f": [0.5, 1.5, 2.5]})
     graph = as_graph(edges, features, pl.DataFrame({"id": ["a"], "y": [1]}))
