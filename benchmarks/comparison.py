@@ -86,15 +86,10 @@ def places(experiment: str, results: Results) -> list[Place]:
     return standing
 
 
-def short_table(results: Results) -> str:
-    """The README's table, and the sentence on what it shows."""
+def in_short(results: Results) -> str:
+    """Who leads where, for the README."""
     standing = places("table-main", results)
-    if not standing:
-        return "Not run yet."
-    whole = str.maketrans("-", "\N{NON-BREAKING HYPHEN}")  # names stay on one line where columns are narrow
-    rows = [[p.name, f"{p.ours:.1f}", f"{p.best:.1f} {p.rival.translate(whole)}", _one(p.untrained)] for p in standing]
-    said = " ".join([sentence(standing), *explained(standing)])
-    return f"{pipes(['graph', 'ours', 'best other', 'untrained'], rows)}\n\n{textwrap.fill(said, 120)}"
+    return textwrap.fill(sentence(standing), 120) if standing else "Not run yet."
 
 
 def long_table(standing: Sequence[Place]) -> str:
@@ -132,10 +127,6 @@ def sentence(standing: Sequence[Place]) -> str:
 def listed(names: Sequence[str]) -> str:
     """For example "Cora, CS and Physics"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _one(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
 
 
 def _two(value: float | None) -> str:

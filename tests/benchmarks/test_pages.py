@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import ROOT, bench_page, files, pages, published_page
-from benchmarks.comparison import short_table
+from benchmarks.comparison import in_short
 
 from localgcl.experiments.bench import table
 from localgcl.experiments.reproduce import lines
@@ -29,7 +29,7 @@ def test_pages_and_readme(store: Store, tmp_path: Path, capsys: pytest.CaptureFi
     written = [Path(line.removeprefix("written: ")) for line in capsys.readouterr().out.splitlines()]
     assert [path.name for path in written] == ["README.md", "results.md", "does-it-hold.md", "published.md"]
     text = written[0].read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{pages.START}\n| graph |")
+    assert text.startswith(f"before\n{pages.START}\nLocal-GCL has")
     assert text.endswith(f"{pages.END}\nof yesterday\nafter\n")
     assert text.count("yesterday") == 1
     results = written[1].read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def test_the_documentation_is_up_to_date(documentation: Path, tmp_path: Path) ->
     """After a result or a wording has changed: make pages."""
     shown = (documentation / "README.md").read_text(encoding="utf-8")
     store = Store(documentation / "results")
-    assert short_table(store.rows()) in shown
+    assert in_short(store.rows()) in shown
     assert bench_page.short_table(table.read(documentation / "benchmarks" / "results" / "bench.csv")) in shown
     readme(tmp_path / "README.md", pages.START, pages.END)
     with unchecked():
