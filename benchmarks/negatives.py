@@ -204,16 +204,15 @@ In both, gradient flows through the nodes of the batch. The encoder is the defau
 over hops. Accuracy in % is that of a linear probe on validation nodes.
 
 **Whole-graph negatives buy nothing here**, so `localgcl` does not offer them on one machine. Streamed, they are level with
-those of the batch and take longer. The running sum is cheap, but it lags behind the weights and costs up to several
-points. The exception is flickr after 60 steps: there training has gone on for too long, and a loss that pulls less keeps more
-of the features; 20 steps, the default, are better than either.
+those of the batch or a little below, and take longer. The running sum is cheap, but it lags behind the weights and costs up
+to several points. After 60 steps on flickr it is ahead, but there 20 steps, the default, are better than 60.
 
 Difference in points from the negatives of the batch, and time as a multiple of theirs:
 
 {beside}
 
-Accuracy and training time of each way. Rows with 20 and 60 steps compare at equal time: 60 steps with the negatives of the
-batch take about as long as 20 streamed ones, and give more on every graph but flickr.
+Accuracy and training time of each way. For a comparison at equal time: 60 steps on batches of 512 with the negatives of the
+batch take about as long as 20 streamed ones (on flickr longer), and give more on every graph but flickr.
 
 {table}
 
