@@ -61,12 +61,10 @@ def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, se
 
 
 def _reason(n: int, count: int, score: float) -> str:
+    if n < 3:
+        return "2 nodes allow no more" if n == 2 else "1 node allows no more"
     if count == 1:
-        return (
-            "no larger number has a silhouette above 0"
-            if n > 2
-            else ("2 nodes allow no more" if n == 2 else "1 node allows no more")
-        )
+        return "no larger number has a silhouette above 0"
     if n == 3:
         return f"3 nodes allow no more (mean silhouette {score:.2f} of 1)"
     return f"of 2 to {min(MOST, n - 1)} this number has the largest mean silhouette ({score:.2f} of 1)"
