@@ -190,7 +190,7 @@ seconds from arrays in memory to embeddings, and the peak memory of the process.
 - `blocks-100k` and `blocks-1m` are generated block models: ten classes, 20 edges a node, noisy features.
 - PyGCL 0.1.2 imports dgl, torch-sparse and torch-scatter without declaring them. GRACE calls nothing in them, so empty
   modules stand in for them.
-- node2vec on `blocks-1m` shared the machine with other work; a tenth of the nodes had taken 13 of its 30 minutes alone.
+- node2vec on `blocks-1m` shared the machine with other work.
 - Measured by `python -m benchmarks.peers` on {made}.
 """
 

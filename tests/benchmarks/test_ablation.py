@@ -37,6 +37,13 @@ def test_the_page_shows_paired_differences() -> None:
     assert "- cora: without the head, -1.0" in text
 
 
+def test_the_figure_has_a_line_for_each_graph_with_a_change(tmp_path: Path) -> None:
+    rows = [row(lever, seed, 80.0 + seed % 3) for lever in ("recipe", "head") for seed in (1000, 1001)]
+    rows.append({**row("recipe", 1000, 80.0), "graph": "cs"})
+    ablation.figure(rows, tmp_path / "levers.svg")
+    assert (tmp_path / "levers.svg").read_text(encoding="utf-8").count('id="ytick_') == 1
+
+
 def test_rows_have_the_seeds_and_divisions_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Problem] = []
     monkeypatch.setattr(ablation, "load", lambda _: sbm(300, classes=3, features=8, splits=1))

@@ -69,3 +69,15 @@ def test_a_repeated_command_computes_nothing_again(
 def test_the_page_is_made_of_the_stored_rows() -> None:
     page = batches.RESULTS.parents[2] / "docs" / "mini-batches.md"
     assert page.read_text(encoding="utf-8") == batches.page(RowFile(batches.RESULTS, batches.FIELDS).rows())
+
+
+def test_rows_of_one_machine_are_compared_and_half_a_comparison_gives_way_to_a_whole_one() -> None:
+    blank = dict.fromkeys(batches.FIELDS, "") | {"graph": "cora", "encoder": "gcn", "steps": "20", "dim": "8", "sampled": "4"}
+    forms = [("card", "0", "80"), ("here", "0", "70"), ("here", "64", "71")]
+    rows = [
+        blank | {"hardware": machine, "batch": batch, "accuracy": accuracy, "seed": "1", "seconds": "1", "peak_mib": "1"}
+        for machine, batch, accuracy in forms
+    ]
+    assert "+1.00" in batches.page(rows)  # 71 minus 70, and not minus 80
+    assert "| card |" not in batches.page(rows)
+    assert "| card | mini-batches | 0 | not run |" in batches.page(rows[:2])

@@ -79,3 +79,11 @@ def test_the_stored_page_is_made_of_the_stored_rows() -> None:
 
     stored = Path(__file__).parents[2] / "docs" / "peers.md"
     assert stored.read_text() == peers.page(RowFile(peers.RESULTS, peers.FIELDS).rows())
+
+
+def test_the_figure_has_a_panel_for_each_graph_without_systems_that_gave_up(tmp_path: Path) -> None:
+    done = ROW | {"system": "localgcl", "accuracy": "80", "seconds": "2"}
+    rows = [done | {"graph": "cora"}, done | {"graph": "pubmed", "accuracy": "", "seconds": "", "gave_up": "out of 20 GiB"}]
+    peers.figure(rows, tmp_path / "peers.svg")
+    drawn = (tmp_path / "peers.svg").read_text(encoding="utf-8")
+    assert ('id="axes_2"' in drawn, 'id="axes_3"' in drawn) == (True, False)
