@@ -27,7 +27,8 @@ from localgcl.recipes import recipe
 from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
 from localgcl.training import Model, fit
-from localgcl.training.loop import train
+from localgcl.training.session import Session, Stream
+from localgcl.training.steps import fit_by_steps
 
 RESULTS = Path(__file__).parent / "results" / "causes.csv"
 FIELDS = ("method", "graph", "seed", "steps", "picked_by", "at", "test", "date", "commit", "hardware")
@@ -94,7 +95,8 @@ def afgrl(graph_name: str, seed: int, options: argparse.Namespace) -> list[dict[
             raise _Enough
 
     with contextlib.suppress(_Enough):
-        train(method, prepared.to(options.device), config.training, callbacks=[look])
+        session = Session(torch.Generator(options.device).manual_seed(seed), callbacks=[look])
+        fit_by_steps(method, Stream(method, prepared.to(options.device)), session)
     best = max(curve)
     return [
         {"picked_by": name, "at": at, "test": round(test, 2)}

@@ -41,7 +41,9 @@ from localgcl.ops.passes import passes
 from localgcl.system.devices import choose_device
 from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
-from localgcl.training.loop import train
+from localgcl.system.team import ALONE, Team
+from localgcl.training.session import Session, Stream
+from localgcl.training.steps import fit_by_steps
 
 Way = Literal["batch", "streamed", "running"]
 WAYS: tuple[Way, ...] = ("batch", "streamed", "running")
@@ -70,24 +72,19 @@ class Whole(LocalGCL):
 
     way: Way = "batch"
 
-    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+    def batches(self, graph: Graph, *, first: int = 0, team: Team = ALONE) -> Iterator[Batch]:
         self.whole = self.prepare(graph)
         self.running: dict[int, Tensor] = {}
-        return super().batches(graph, first=first, reduce=reduce)
+        return super().batches(graph, first=first, team=team)
 
-    def loss(self, batch: Batch, generator: torch.Generator) -> dict[str, Tensor]:
-        self.channel = -1
-        return super().loss(batch, generator)
-
-    def _terms(self, z: Tensor, batch: Batch, generator: torch.Generator) -> LocalTerms:
-        self.channel += 1
+    def _terms(self, z: Tensor, batch: Batch, generator: torch.Generator, part: int) -> LocalTerms:
         self.map = Remembered(self.options.num_features, 0 if self.way == "running" else None)
         if self.way != "batch":
             assert batch.neighbours is not None
-            batch = dataclasses.replace(batch, reduce=self._reduce(self.channel, batch.neighbours.num_rows))
-        return super()._terms(z, batch, generator)
+            batch = dataclasses.replace(batch, reduce=self._reduce(part, batch.neighbours.num_rows))
+        return super()._terms(z, batch, generator, part)
 
-    def negatives(self, z: Tensor, *, distributed: bool) -> FeatureMap:  # noqa: ARG002
+    def negatives(self, z: Tensor, part: int, *, shared: bool) -> FeatureMap:  # noqa: ARG002
         return self.map
 
     def _reduce(self, channel: int, own: int) -> Reduce:
@@ -127,7 +124,7 @@ def measure(name: str, way: Way, batch: int, steps: int, seed: int, device: str,
     graph = GRAPHS[name]()
     problem = Problem.of(graph, "local-gcl", seeds=seed + 1, splits=3, redraws=0, protocol="linear", device=device)
     given = {"batch": batch, "steps": steps, "seed": problem.seeds[seed], "device": device, "fourier": 0}
-    config = choose_settings("local-gcl", problem.graph, given=given).config
+    config = choose_settings("local-gcl", problem.graph, given={**given, "log_every": steps}).config
     place, made = choose_device(device), provenance(choose_device(device), commit or None)
     prepared = prepare(problem.graph, config.preparation, column_statistics(problem.graph, config.preparation.scaling)).to(
         place
@@ -137,7 +134,8 @@ def measure(name: str, way: Way, batch: int, steps: int, seed: int, device: str,
     method.way = way
     method.to(place)
     started = time.perf_counter()
-    rows = train(method, prepared, dataclasses.replace(config.training, log_every=steps))
+    session = Session(torch.Generator(place).manual_seed(problem.seeds[seed]))
+    rows = fit_by_steps(method, Stream(method, prepared), session)
     seconds = time.perf_counter() - started
     method.eval()
     with torch.no_grad():

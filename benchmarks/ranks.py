@@ -114,16 +114,15 @@ def timed(graph: str, out: str, settings: str) -> None:
     from localgcl.graph import Graph
     from localgcl.methods import configure
     from localgcl.training import fit
-    from localgcl.training.joining import join_ranks
+    from localgcl.training.ranks import join_ranks
 
     with join_ranks() as ranks:
-        assert ranks is not None
         marks = []
 
         def mark(_: dict[str, Any]) -> None:
             marks.append((time.perf_counter(), ranks.traffic.seconds))
 
-        fit(Graph.open(graph), configure("local-gcl", json.loads(settings)), reduce=ranks, callbacks=[mark])
+        fit(Graph.open(graph), configure("local-gcl", json.loads(settings)), team=ranks, callbacks=[mark])
         if ranks.rank == 0:
             steps = np.diff(np.array(marks), axis=0)[_DISTURBED:].T
             Path(out).write_text(json.dumps(steps.tolist()))

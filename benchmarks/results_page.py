@@ -83,7 +83,7 @@ def read_studies(folder: Path) -> dict[str, Any]:
 
 
 def _summary(results: Results) -> list[str]:
-    said = [_WHAT.format(methods=sum(kind.trained for kind in METHODS.values()))]
+    said = [_WHAT.format(methods=sum(kind.learns for kind in METHODS.values()))]
     if standing := places("table-main", results):
         further = places("table-heterophily", results)
         every = [*standing, *further]

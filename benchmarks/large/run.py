@@ -22,7 +22,7 @@ STAGES = ("generate", "convert", "hops", "train", "pass", "embed")
 
 CODE = {
     "hops": "graph, config = opened(); s = statistics_for(graph, config); "
-    "m = Model.fresh(config, graph.num_features, s); m.method.prepare(prepared_for(graph, config, s))",
+    "m = Model.fresh(config, graph.num_features, s); m.method.prepare(m.prepared(graph))",
     "train": "graph, config = opened(); fit(graph, config, folder=RUN, source={'folder': GRAPH})",
     "pass": "graph = Graph.open(GRAPH); print(sum(len(z) for z in Model.load(RUN).embed_blocks(graph)))",
 }
@@ -31,7 +31,7 @@ import sys
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.training import Model, fit
-from localgcl.training.mapped import prepared_for, statistics_for
+from localgcl.training.model import statistics_for
 GRAPH, RUN, DIM = sys.argv[1], sys.argv[2], int(sys.argv[3])
 def opened():
     graph = Graph.open(GRAPH)

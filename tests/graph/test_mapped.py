@@ -21,7 +21,7 @@ def test_blocks_cover_all_rows_once() -> None:
 
 
 def test_statistics_in_blocks_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.graph.mapped.blocks", lambda n: blocks(n, 70))
+    monkeypatch.setattr("localgcl.graph.mapped.BLOCK", 70)
     constant = GRAPH.with_features(torch.cat([GRAPH.x, torch.full((300, 1), 3.0)], dim=1))
     here, there = mapped_statistics(constant, "standard"), column_statistics(constant, "standard")
     for name in ("mean", "deviation"):

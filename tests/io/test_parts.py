@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from localgcl.graph.mapped import blocks
 from localgcl.io.parts import write_blocks, write_rows
+from localgcl.system.team import Alone, share
 
 Z = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
 IDS = np.array([f"n{i}" for i in range(10)])
@@ -45,9 +47,12 @@ def test_an_error_on_the_way_leaves_nothing(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "message"), [("z.npy", "the header says 10"), ("z.parquet", "there are 10 ids")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("z.npy", "rows 0 to 8 were written, and not those to 10"), ("z.parquet", "8 rows were written, and there are 10 ids")],
+)
 def test_missing_rows_are_noticed(name: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"8 rows were written, and {message}"):
+    with pytest.raises(ValueError, match=message):
         write_blocks(tmp_path / name, parts(Z[:8]), IDS)
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +73,7 @@ def test_an_existing_file_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> N
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), Z)
 
 
-class Team:
+class Threads(Alone):
     """Processes as threads: they meet at a barrier, and the first one's value is passed on."""
 
     def __init__(self, rank: int, size: int, gate: threading.Barrier, values: list[Any]) -> None:
@@ -77,23 +82,24 @@ class Team:
     def barrier(self) -> None:
         self.gate.wait(10)
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         if self.rank == 0:
             self.values[:] = [value]
         self.gate.wait(10)
-        told = self.values[0]
+        first = self.values[0]
         self.gate.wait(10)
-        return told
+        return first
 
 
 def write_together(path: Path, size: int, compute: Callable[[range], Any]) -> list[BaseException | None]:
     """Writes `Z` by `size` processes, in blocks of four rows; returns the error of each."""
     gate, values = threading.Barrier(size), list[Any]()
-    blocks = [range(start, min(start + 4, len(Z))) for start in range(0, len(Z), 4)]
 
     def work(rank: int) -> BaseException | None:
         try:
-            write_rows(path, Z.shape, "float32", blocks, compute, Team(rank, size, gate, values))
+            team = Threads(rank, size, gate, values)
+            rows = share(len(Z), team)
+            write_rows(path, Z.shape, "float32", rows, map(compute, blocks(rows, 4)), team)
         except (OSError, ValueError, threading.BrokenBarrierError) as error:
             gate.abort()
             return error
@@ -124,6 +130,8 @@ def test_a_share_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"rows 0 to 9 have shape \(9, 2\), and the file \(9, 3\)"):
-        write_rows(tmp_path / "z.npy", (9, 3), "float32", [range(9)], lambda _: np.zeros((9, 2)))
+    with pytest.raises(ValueError, match=r"rows from 0 have shape \(9, 2\), and the file \(9, 3\)"):
+        write_rows(tmp_path / "z.npy", (9, 3), "float32", range(9), [np.zeros((9, 2))])
+    with pytest.raises(ValueError, match="rows 0 to 8 were written, and not those to 9"):
+        write_rows(tmp_path / "z.npy", (9, 3), "float32", range(9), [np.zeros((8, 3))])
     assert list(tmp_path.iterdir()) == []

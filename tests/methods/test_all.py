@@ -27,7 +27,7 @@ from tests.references.graphs import messy_graph
 # counts.
 pytestmark = pytest.mark.filterwarnings("ignore:the embeddings have collapsed", "ignore:in 3 steps the loss was never below")
 
-TRAINED = [name for name, kind in METHODS.items() if kind.trained]
+TRAINED = [name for name, kind in METHODS.items() if kind.learns]
 STEPS = 3
 
 

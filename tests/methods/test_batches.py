@@ -12,10 +12,11 @@ import torch
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, Batch, Method, configure, find_method
-from localgcl.methods.base import reach
+from localgcl.methods.base import _levels
 from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.nn.layers import Layers
+from localgcl.system.team import ALONE
 from localgcl.training import Model, fit
 from tests.losses.problems import seeded
 from tests.methods.block_model import graph as block_model
@@ -25,7 +26,7 @@ from tests.references.graphs import messy_graph, weighted_graph
 # Three steps in six dimensions can leave embeddings alike or the loss no lower, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore:the embeddings have collapsed", "ignore:in 3 steps the loss was never below")
 
-TRAINED = [name for name, kind in METHODS.items() if kind.trained]
+TRAINED = [name for name, kind in METHODS.items() if kind.learns]
 SETTINGS: dict[str, Any] = {"dim": 6, "hidden": 6, "steps": 3, "log_every": 1, "device": "cpu", "warmup": 0}
 LOCAL = [{}, {"positives": "neighbours"}]
 
@@ -58,7 +59,7 @@ def test_trains_on_parts_of_an_awkward_graph(name: str, settings: dict[str, Any]
 def as_one_part(method: Method, graph: Graph) -> Batch:
     """All nodes as the seeds of one mini-batch."""
     if isinstance(method, LocalGCL):
-        return next(method._blocks(Batch(graph, method.encoder.reading(graph)), 0))
+        return next(method._blocks(Batch(graph, method.encoder.reading(graph)), 0, ALONE))
     return next(method._parts(graph, 0))
 
 
@@ -170,8 +171,8 @@ def test_only_seeds_have_terms_where_others_are_there_for_them() -> None:
 
 
 def test_a_part_reaches_as_far_as_the_encoder_averages() -> None:
-    assert reach(config_of("grace", layers=3).encoder) == 3
-    assert reach(config_of("grace", layers=3, encoder="mlp").encoder) == 1
+    assert _levels(config_of("grace", layers=3)) == 3
+    assert _levels(config_of("grace", layers=3, encoder="mlp")) == 1
 
 
 def test_a_method_with_an_embedding_of_its_own_does_not_stream() -> None:

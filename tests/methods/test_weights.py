@@ -41,7 +41,7 @@ def first_loss(graph: Graph, config: Config) -> float:
 
 
 ALL = [name for name in METHODS if name != "raw-features"]
-TRAINED = [name for name, kind in METHODS.items() if kind.trained]
+TRAINED = [name for name, kind in METHODS.items() if kind.learns]
 IGNORING = {"gmi", "sugrl", "af-gcl", "afgrl"}
 # Methods that draw nothing by edge, so that the losses of graphs with other numbers of edges compare.
 WITHOUT_DRAWS: list[tuple[str, dict[str, Any]]] = [

@@ -1,6 +1,5 @@
 """Layer by layer in blocks of rows: the embeddings and the batch-norm statistics of a pass over the whole graph."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +35,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def blocks(n: int) -> Iterator[range]:
-        return (range(start, min(start + 40, n)) for start in range(0, n, 40))
-
-    monkeypatch.setattr(module, "blocks", blocks)
+    monkeypatch.setattr("localgcl.graph.mapped.BLOCK", 40)
 
 
 def encoder_of(options: dict[str, Any], graph: Graph, kind: Any = GCN) -> Any:
@@ -63,7 +59,7 @@ def test_equals_a_pass_over_the_whole_graph(graph: Graph, options: dict[str, Any
         close(parts.state_dict()[name], value)
     whole.eval()
     parts.eval()
-    close(torch.cat(list(parts.embed_rows(graph))), whole(inputs))
+    close(torch.cat(list(parts.blocks(graph, range(graph.num_nodes)))), whole(inputs))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -80,7 +76,7 @@ def test_layers_that_average_nothing_have_statistics_too() -> None:
         parts.refresh_rows(graph)
         for name, value in whole.state_dict().items():
             close(parts.state_dict()[name], value)
-        close(torch.cat(list(parts.eval().embed_rows(graph))), whole.eval()(whole.inputs(graph)))
+        close(torch.cat(list(parts.eval().blocks(graph, range(graph.num_nodes)))), whole.eval()(whole.inputs(graph)))
 
 
 @pytest.mark.parametrize("scaling", ["raw", "standard"])
@@ -91,7 +87,7 @@ def test_layers_of_a_mapped_graph_are_files_that_vanish(scaling: Any, tmp_path: 
     encoder = encoder_of(OPTIONS[1], DENSE)
     encoder.refresh_rows(there)
     encoder.eval()
-    close(torch.cat(list(encoder.embed_rows(there))), encoder(encoder.inputs(here)))
+    close(torch.cat(list(encoder.blocks(there, range(there.num_nodes)))), encoder(encoder.inputs(here)))
     array = module._empty(there, (4, 3))
     assert isinstance(array, np.memmap)
     array[:] = 1
@@ -106,5 +102,5 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("os.posix_fallocate", full)
     there = mapped(stored(DENSE, tmp_path), Preparation(), {}, tmp_path / "cache")
     with pytest.raises(OSError, match="No space left"):
-        list(encoder_of({"layers": 2}, DENSE).eval().embed_rows(there))
+        list(encoder_of({"layers": 2}, DENSE).eval().blocks(there, range(there.num_nodes)))
     assert not any((tmp_path / "cache").glob("tmp*"))

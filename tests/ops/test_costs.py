@@ -8,6 +8,7 @@ import torch
 from localgcl.ops import costs
 from localgcl.ops.costs import (
     FORMS,
+    THREADS,
     Coefficients,
     choose_negatives,
     coefficients,
@@ -46,7 +47,7 @@ def test_predictions() -> None:
     assert cost.backend == "numba"
     # Only what is parallel gets faster.
     assert predict("sorf", 1000, 64, 1000, threads=4).seconds == pytest.approx(1.25e-3)
-    assert predict("sorf", 1000, 64, 1000).seconds == pytest.approx(1e-3 + 1e-3 / torch.get_num_threads())
+    assert predict("sorf", 1000, 64, 1000).seconds == pytest.approx(1e-3 + 1e-3 / THREADS)
     assert predict("orf", 1000, 64, 1000).bytes is None
     with pytest.raises(LookupError, match="no costs of 'rff' are measured on cpu; run localgcl bench and python"):
         predict("rff", 1000, 64, 1000)
@@ -56,9 +57,8 @@ def test_predictions() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_the_faster_form_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    # 1e-12 N^2 d against 1e-3 + 1e-9 N D: for d = 64, D = 4096 they meet near N = 64,240.
-    crossing = (4.096 + math.sqrt(4.096**2 + 4 * 64e-6 * 1e3)) / (2 * 64e-6)
+    # On two threads 1e-12 N^2 d / 2 against 1e-3 + 1e-9 N D / 2: for d = 64, D = 4096 they meet near N = 64,480.
+    crossing = (2.048 + math.sqrt(2.048**2 + 4 * 32e-6 * 1e3)) / (2 * 32e-6)
     assert choose_negatives(int(0.99 * crossing), 64, 4096, 1.0) == "exact"
     assert choose_negatives(int(1.01 * crossing), 64, 4096, 1.0) == "sorf"
     assert choose_negatives(10**6, 63, 4096, 1.0) == "sorf"
@@ -85,11 +85,21 @@ def test_work_decides_where_nobody_has_measured() -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    expected = "negatives: sorf (this term alone, by numba: predicted 4.1 s and 490 MiB a step; exact 64 s, orf 8.19 s)"
-    assert explain(1_000_000, 64, 4096, 1.0) == expected
-    assert explain(1_000_000, 64, 4096, 1.0, "cuda") == "negatives: sorf (by work count: no costs are measured on cuda)"
+def test_explanations() -> None:
+    expected = "sorf (this term alone, by numba: predicted 2.05 s and 490 MiB a step on 2 threads; exact 32 s, orf 4.1 s)"
+    assert explain("sorf", 1_000_000, 64, 4096) == expected
+    assert explain("sorf", 1_000_000, 64, 4096, "cuda") == "sorf (by work count: no costs are measured on cuda)"
+
+
+@pytest.mark.usefixtures("known")
+def test_neither_choice_nor_line_depends_on_the_threads_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = range(1_000, 200_000, 500)
+    found = []
+    for threads in (1, 64):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        found.append([(choose_negatives(n, 64, 4096, 1.0), explain("sorf", n, 64, 4096)) for n in sizes])
+    assert found[0] == found[1]
+    assert {choice for choice, _ in found[0]} == {"exact", "sorf"}
 
 
 def test_the_shipped_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +119,8 @@ def test_the_shipped_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_line_names_time_and_memory() -> None:
-    line: Any = explain(100_000, 512, 4096, 0.5)
+    line: Any = explain("sorf", 100_000, 512, 4096)
     assert re.fullmatch(
-        r"negatives: sorf \(this term alone, by numba: predicted [\d.e+]+ m?s and \d+ MiB a step; exact [\d.e+]+ m?s, .*\)",
+        r"sorf \(this term alone, by numba: predicted [\d.e+]+ m?s and \d+ MiB a step on 2 threads; exact [\d.e+]+ m?s, .*\)",
         line,
     )

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from localgcl.graph import Graph
-from localgcl.ops import flow as module
 from localgcl.ops.flow import Averages, flow, strengths
 from localgcl.ops.propagation import propagation
 from tests.losses.problems import seeded
@@ -24,12 +23,12 @@ NODES = torch.tensor([7, 3, 30, 39, 0])
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_rows_are_those_of_the_whole_matrix(graph: Graph, self_loops: float) -> None:
     whole = propagation(graph, self_loops).csr.to_dense()
-    rows, matrix = Averages.of(graph, self_loops).rows(NODES, 0, seeded(0))
+    rows, entries = Averages.of(graph, self_loops).block(NODES, 0, seeded(0))
     assert rows[: len(NODES)].tolist() == NODES.tolist()
     assert len(rows.unique()) == len(rows)
     expected = whole[NODES]
     found = torch.zeros_like(expected)
-    found[:, rows] = matrix.csr.to_dense()
+    found[:, rows] = entries.to_torch().to_dense()
     torch.testing.assert_close(found, expected)
 
 
@@ -39,9 +38,9 @@ def test_sampled_rows_are_right_on_average() -> None:
     averages, draws = Averages.of(graph, 1.0), 500
     found = torch.zeros_like(whole)
     for _ in range(draws):
-        rows, matrix = averages.rows(NODES, 2, generator)
-        assert matrix.csr.crow_indices().diff().max() <= 3  # two neighbours and the node itself
-        found[:, rows] += matrix.csr.to_dense().double() / draws
+        rows, entries = averages.block(NODES, 2, generator)
+        assert entries.degree.max() <= 3  # two neighbours and the node itself
+        found[:, rows] += entries.to_torch().to_dense().double() / draws
     # An entry a, drawn with probability p = 2/d and scaled by 1/p, has deviation a sqrt(1/p - 1): five of them.
     share = (2 / averages.csr.degree[NODES].clamp(min=2))[:, None]
     assert bool(((found - whole).abs() <= 5 * whole * ((1 / share - 1) / draws).sqrt() + 1e-6).all())
@@ -67,6 +66,6 @@ def test_the_generator_decides() -> None:
 
 def test_strengths_are_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = GRAPHS["weighted"]
-    monkeypatch.setattr(module, "blocks", lambda n: (range(a, min(a + 7, n)) for a in range(0, n, 7)))
+    monkeypatch.setattr("localgcl.graph.mapped.BLOCK", 7)
     torch.testing.assert_close(strengths(graph.csr), graph.csr.strength)
     assert strengths(DIRECTED.csr).tolist() == DIRECTED.degree.tolist()

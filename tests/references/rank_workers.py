@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,17 +17,14 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from localgcl.commands import main
 from localgcl.config import Config
-from localgcl.graph import Graph
-from localgcl.graph.mapped import blocks
+from localgcl.graph import Graph, mapped
 from localgcl.methods import configure
 from localgcl.methods.local_gcl import LocalGCL
-from localgcl.nn import hop_files
 from localgcl.nn.encoders import Inputs
 from localgcl.nn.hops import Hops
 from localgcl.training import Model
-from localgcl.training.joining import join_ranks
-from localgcl.training.mapped import compute_rows, prepared_for, statistics_for
-from localgcl.training.ranks import Ranks, restarts
+from localgcl.training.model import statistics_for
+from localgcl.training.ranks import Ranks, join_ranks, restarts
 from localgcl.training.step import SharedStep, make_optimiser
 
 Answers = dict[int, Any]
@@ -112,26 +108,26 @@ class Measured:
 def measure(folder: str, settings: dict[str, Any]) -> dict[str, Measured]:
     """Trains in single and in double precision. The files of rows come in small blocks, so that all ranks have some."""
     torch.set_num_threads(1)
-    hop_files.blocks = partial(blocks, size=90)  # type: ignore[attr-defined]
+    mapped.BLOCK = 90
     graph, config = Graph.open(folder), configure("local-gcl", settings)
     with join_ranks() as ranks:
-        assert ranks is not None
         return {"single": _measure(graph, config, ranks, double=False), "double": _measure(graph, config, ranks, double=True)}
 
 
 def _measure(graph: Graph, config: Config, ranks: Ranks, *, double: bool) -> Measured:
     statistics = statistics_for(graph, config)
-    prepared = prepared_for(graph, config, statistics)
-    method = Model.fresh(config, graph.num_features, statistics).method
+    model = Model.fresh(config, graph.num_features, statistics)
+    prepared, method = model.prepared(graph), model.method
     assert isinstance(method, LocalGCL)
     assert isinstance(method.encoder, Hops)
-    compute_rows(prepared, method.encoder, ranks)
+    method.resolve(graph.num_nodes, torch.device("cpu"), shared=True)
+    method.encoder.reading(prepared, ranks)
     if double:
         _make_double(method.encoder)
     before = ranks.traffic.negatives
     optimiser, generator = make_optimiser(method, config.training, prepared), torch.Generator().manual_seed(0)
     step, losses, gradients = SharedStep(method, optimiser, generator, ranks), [], []
-    for _, batch in zip(range(config.training.steps), method.batches(prepared, reduce=ranks), strict=False):
+    for _, batch in zip(range(config.training.steps), method.batches(prepared, team=ranks), strict=False):
         losses.append(float(step.loss(batch)["loss"]))
         gradients.append(torch.cat([_gradient(parameter).flatten() for parameter in method.parameters()]))
         step.update(config.training.learning_rate)

@@ -23,4 +23,4 @@ def test_shares_cover_all_places_once_and_evenly(count: int, size: int) -> None:
 def test_a_team_of_one() -> None:
     assert isinstance(ALONE, Team)
     assert not isinstance(lambda vector: vector, Team)
-    assert (ALONE.told("x"), share(4, ALONE)) == ("x", range(4))
+    assert (ALONE.broadcast("x"), share(4, ALONE)) == ("x", range(4))

@@ -22,7 +22,7 @@ from localgcl.graph import Graph, folder_rows
 from localgcl.graph.stored import Header, open_array, read_header, write_header
 from localgcl.methods import METHODS, configure
 from localgcl.training import Model, fit
-from localgcl.training.added import AddedEmbeddings, embed_added, reach
+from localgcl.training.added import AddedEmbeddings, embed_added
 from tests.references.folders import stored
 
 Array = NDArray[Any]
@@ -187,7 +187,7 @@ def test_sugrl_averages_once_more_than_its_encoder() -> None:
     graph = graph_of(random_edges(90, 60, 0), features(60))
     for averaged in (False, True):
         options = {"average_features": averaged, "dim": 8, "steps": 1, "device": "cpu"}
-        assert reach(fit(graph, configure("sugrl", options)).method) == 1 + averaged
+        assert fit(graph, configure("sugrl", options)).method.reach() == 1 + averaged
 
 
 def test_one_undirected_table_and_one_that_is_not_are_summed_as_joined_files_are() -> None:

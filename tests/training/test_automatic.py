@@ -11,11 +11,10 @@ import localgcl as lg
 from localgcl.config import Config
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
-from localgcl.methods import METHODS, configure
+from localgcl.methods import METHODS, configure, find_method
 from localgcl.system.memory import OutOfMemory
 from localgcl.training import Model, RunFolder, preflight
-from localgcl.training.mapped import mapped_memory, reads_rows
-from localgcl.training.memory import Sizes, estimate, layer_by_layer
+from localgcl.training.memory import Sizes, estimate, mapped_memory
 from localgcl.training.preflight import BATCHES, SAMPLED, in_fitting_batches
 from tests.references.folders import stored
 from tests.training.test_preflight import HELD, Machine
@@ -115,20 +114,20 @@ def test_estimators_take_batches_too(graph: Graph, machine: Machine) -> None:
 def test_a_gcn_on_a_graph_folder_leaves_it_on_disk(graph: Graph, machine: Machine, tmp_path: Path) -> None:
     folder = stored(graph, tmp_path / "graph")
     config = configure("grace", GRACE)
-    assert not reads_rows(folder, config)
+    assert not find_method(config.method).reads_from_disk(folder, config)
     machine.free = (peak(graph, config) - HELD - 2**20) / 2**30
     chosen, line = in_fitting_batches(folder, config, CPU)
     assert line
-    assert reads_rows(folder, chosen)
+    assert find_method(chosen.method).reads_from_disk(folder, chosen)
     assert mapped_memory(folder, chosen, CPU) < peak(graph, config)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_which_methods_embed_layer_by_layer(method: str) -> None:
     config = configure(method, {"batch": 100})
-    assert layer_by_layer(config, 1000) == (method not in ("sugrl", "mvgrl", "raw-features"))
-    assert not layer_by_layer(config, 100)
-    assert not layer_by_layer(config.replace(batch=0), 1000)
+    assert find_method(method).embeds_in_layers(1000, config) == (method not in ("sugrl", "mvgrl", "raw-features"))
+    assert not find_method(method).embeds_in_layers(100, config)
+    assert not find_method(method).embeds_in_layers(1000, config.replace(batch=0))
 
 
 def test_batches_of_a_large_graph_take_little() -> None:

@@ -17,8 +17,9 @@ from localgcl.graph.csr import CSR
 from localgcl.methods import METHODS, Batch, configure, find_method
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.nn.encoders import Inputs
-from localgcl.ops.negatives import Reduce
-from localgcl.training import Interrupted, fit
+from localgcl.system.team import ALONE, Alone, Team
+from localgcl.training import Interrupted, Model, fit
+from localgcl.training.ranks import Ranks
 
 GRAPH = sbm(300, seed=0)
 SMALL: dict[str, Any] = {"dim": 16, "steps": 6, "num_features": 64, "negatives": "sorf", "device": "cpu"}
@@ -31,13 +32,13 @@ class MiniBatches(LocalGCL):
         super().__init__(num_inputs, config)
         self.seen: list[list[int]] = []
 
-    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+    def batches(self, graph: Graph, *, first: int = 0, team: Team = ALONE) -> Iterator[Batch]:
         self.step = first
         for step in range(first, 10**9):
             nodes = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(step))[:64].sort().values
             self.seen.append(nodes.tolist())
             rows, neighbours = _block(graph, nodes)
-            yield Batch(graph, Inputs(graph.x[rows]), neighbours=neighbours, reduce=reduce)
+            yield Batch(graph, Inputs(graph.x[rows]), neighbours=neighbours, reduce=team.reduce)
 
 
 def _block(graph: Graph, nodes: Tensor) -> tuple[Tensor, CSR]:
@@ -86,21 +87,31 @@ def test_the_loop_hands_the_sum_over_ranks_to_the_loss() -> None:
     """Two ranks that hold the same nodes: S is twice as large, so each log-sum grows by log 2."""
     calls: list[int] = []
 
-    def twice(vector: Tensor) -> Tensor:
-        calls.append(vector.numel())
-        return 2 * vector
+    class Twice(Alone):
+        """A team of one whose sums count it twice."""
 
-    config = configure("local-gcl", {**SMALL, "steps": 1})
-    alone, together = fit(GRAPH, config).history[0], fit(GRAPH, config, reduce=twice).history[0]
+        def reduce(self, vector: Tensor) -> Tensor:
+            calls.append(vector.numel())
+            return 2 * vector
+
+    config = configure("local-gcl", {**SMALL, "steps": 1, "negatives": "sorf"})
+    alone, together = (_first_step(config, team) for team in (ALONE, Twice()))
     assert calls == [2 * 64 + 2, 2 * 64]  # S with two counts forward, g backward: nothing of the size of the graph
     # A rank's share is half of the mean over all nodes; the sum of features over twice the nodes is twice as large.
     assert together["positive"] == pytest.approx(alone["positive"] / 2, rel=1e-5)
     assert together["negative"] == pytest.approx((alone["negative"] + torch.tensor(2.0).log().item()) / 2, rel=1e-5)
 
 
+def _first_step(config: Config, team: Team) -> dict[str, float]:
+    method = Model.fresh(config, GRAPH.num_features, {}).method
+    terms = method.loss(next(method.batches(GRAPH, team=team)), torch.Generator().manual_seed(0))
+    terms["loss"].backward()
+    return {name: float(term.detach()) for name, term in terms.items()}
+
+
 def test_methods_that_need_all_nodes_say_so() -> None:
     for name, kind in METHODS.items():
-        if kind.trained and not kind.distributes:
+        if kind.learns and not kind.distributes:
             method = find_method(name)(GRAPH.num_features, configure(name, {"dim": 4}))
             with pytest.raises(ValueError, match="cannot be trained by several ranks"):
-                method.batches(GRAPH, reduce=lambda vector: vector)
+                method.batches(GRAPH, team=Ranks(0, 2, None, None))

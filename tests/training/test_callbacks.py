@@ -10,6 +10,7 @@ import localgcl as lg
 from localgcl.methods import configure
 from localgcl.training import Callback, Model, RunFolder, TensorBoard, fit
 from localgcl.training.ranks import Ranks
+from localgcl.training.session import Session
 
 SMALL: dict[str, Any] = {"dim": 8, "num_features": 64, "steps": 12, "device": "cpu", "checkpoint_every": 3}
 
@@ -84,10 +85,9 @@ def test_what_a_callback_returns_is_ignored(graph: lg.Graph) -> None:
 
 
 def test_one_of_several_ranks_cannot_stop() -> None:
-    from localgcl.training.loop import _told
-
+    session = Session(torch.Generator(), Ranks(0, 2, None, None), callbacks=[StopAt(0)])
     with pytest.raises(ValueError, match="a callback cannot stop one of several ranks; leave it out, or set patience"):
-        _told([StopAt(0)], {"step": 0}, Ranks(0, 2, None, None))
+        session.log({"step": 0})
 
 
 def test_tensorboard_takes_every_number(graph: lg.Graph, tmp_path: Path) -> None:

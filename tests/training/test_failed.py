@@ -127,7 +127,7 @@ def test_without_a_folder_nothing_is_marked() -> None:
         fit(GRAPH, GOOD)
 
 
-@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trained])
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.learns])
 def test_a_learning_rate_far_too_high(method: str) -> None:
     """After one step of 1e25, which options do not allow, embeddings overflow; the loss before that step is a number."""
     config = configure(method, {"dim": 4, "steps": 3, "device": "cpu"})

@@ -17,8 +17,8 @@ from localgcl import Graph, LocalGCLWarning
 from localgcl.graph.prepare import with_structural_features
 from localgcl.methods import configure
 from localgcl.training import Model, RunFolder, fit
-from localgcl.training.loop import Interrupted
 from localgcl.training.run import default_folder
+from localgcl.training.session import Interrupted
 
 NAMES = tuple(f"word {i}" for i in range(8))
 MIXED = tuple(np.random.default_rng(1).permutation(NAMES).tolist())

@@ -11,7 +11,7 @@ from localgcl.datasets import sbm
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.training import Interrupted, Model, RunFolder, fit
-from localgcl.training.loop import learning_rate
+from localgcl.training.steps import learning_rate
 
 SMALL: dict[str, Any] = {"dim": 32, "num_features": 128, "steps": 12, "device": "cpu", "checkpoint_every": 3}
 

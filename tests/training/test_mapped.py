@@ -11,12 +11,12 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.graph.stored import FolderError
-from localgcl.methods import configure
+from localgcl.methods import configure, find_method
 from localgcl.nn import hop_files
 from localgcl.ops.cpu import averaging
 from localgcl.system.memory import OutOfMemory
 from localgcl.training import Model, fit
-from localgcl.training.mapped import mapped_memory, reads_rows
+from localgcl.training.memory import mapped_memory
 from localgcl.training.preflight import preflight
 from tests.references.folders import stored
 
@@ -32,8 +32,7 @@ def test_a_folder_trains_and_embeds_as_memory_does(
 ) -> None:
     config = configure("local-gcl", HOPS | settings)
     graph = stored(GRAPH, tmp_path / "graph")
-    for module in ("graph.mapped", "nn.hop_files", "nn.layers"):
-        monkeypatch.setattr(f"localgcl.{module}.blocks", lambda n: (range(a, min(a + 90, n)) for a in range(0, n, 90)))
+    monkeypatch.setattr("localgcl.graph.mapped.BLOCK", 90)
     here, there = fit(GRAPH, config), fit(graph, config, folder=tmp_path / "run")
     # Sums over neighbours come in another order: float32 rounds at 1e-7, and Adam's first steps have the size of the rate.
     torch.testing.assert_close(there.embed(graph), here.embed(GRAPH), rtol=0, atol=1e-4)
@@ -43,15 +42,15 @@ def test_a_folder_trains_and_embeds_as_memory_does(
 
 
 def test_sparse_features_are_projected_from_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.nn.hop_files.blocks", lambda n: (range(a, min(a + 90, n)) for a in range(0, n, 90)))
+    monkeypatch.setattr("localgcl.graph.mapped.BLOCK", 90)
     words = torch.rand(400, 300, generator=torch.Generator().manual_seed(0))
     words = torch.where(words < 0.05, words, 0.0)
     words[7] = 0
     graph = GRAPH.with_features(words.to_sparse_csr())
     config = configure("local-gcl", HOPS | {"projected": 32, "scaling": "l2"})
     folder = stored(graph, tmp_path / "graph")
-    assert reads_rows(folder, config)
-    assert not reads_rows(folder, config.replace(projected=0))
+    assert find_method("local-gcl").reads_from_disk(folder, config)
+    assert not find_method("local-gcl").reads_from_disk(folder, config.replace(projected=0))
     here, there = fit(graph, config), fit(folder, config, folder=tmp_path / "run")
     torch.testing.assert_close(there.embed(folder), here.embed(graph), rtol=0, atol=1e-4)
     assert not there.embed(folder)[7, :4].any()
@@ -137,11 +136,11 @@ def test_what_needs_the_whole_graph_is_refused(settings: dict[str, Any], message
 
 def test_only_batches_over_hops_read_rows(tmp_path: Path) -> None:
     graph = stored(GRAPH, tmp_path)
-    assert reads_rows(graph, configure("local-gcl", HOPS))
-    assert not reads_rows(GRAPH, configure("local-gcl", HOPS))
-    assert not reads_rows(graph, configure("local-gcl", HOPS | {"batch": 0}))
-    assert not reads_rows(graph, configure("local-gcl", HOPS | {"batch": 400}))
-    assert not reads_rows(graph, configure("grace", {"dim": 8}))
+    assert find_method("local-gcl").reads_from_disk(graph, configure("local-gcl", HOPS))
+    assert not find_method("local-gcl").reads_from_disk(GRAPH, configure("local-gcl", HOPS))
+    assert not find_method("local-gcl").reads_from_disk(graph, configure("local-gcl", HOPS | {"batch": 0}))
+    assert not find_method("local-gcl").reads_from_disk(graph, configure("local-gcl", HOPS | {"batch": 400}))
+    assert not find_method("grace").reads_from_disk(graph, configure("grace", {"dim": 8}))
 
 
 def test_averages_of_isolated_nodes_and_uneven_parts() -> None:

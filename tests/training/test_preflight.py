@@ -17,7 +17,8 @@ from localgcl.datasets import sbm
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, configure
 from localgcl.system.memory import OutOfMemory
-from localgcl.training import fit, preflight
+from localgcl.training import Model, fit, preflight
+from localgcl.training.fitter import FITTERS
 from localgcl.training.memory import INTERPRETER, LATE, Sizes, estimate
 from localgcl.training.preflight import Room, check_files, in_gib, largest_dim
 
@@ -68,7 +69,11 @@ def test_what_fits_is_said_in_one_line(graph: Graph) -> None:
     needs = preflight.preflight(graph, config, CPU)
     assert needs.lines() == [f"memory: about {in_gib(need.peak)} of {in_gib(4 * GIB + HELD)} available"]
     # Reading took more than what is to come, and is over.
-    assert preflight.preflight(graph, config, CPU, reading=10**11).lines()[0].startswith("memory: about 93.1 GiB of 4.4 GiB")
+    assert (
+        preflight.preflight(graph, config, CPU, read_peak_bytes=10**11)
+        .lines()[0]
+        .startswith("memory: about 93.1 GiB of 4.4 GiB")
+    )
 
 
 @pytest.mark.usefixtures("machine")
@@ -172,7 +177,7 @@ def test_fit_refuses_before_it_prepares(graph: Graph, monkeypatch: pytest.Monkey
     def prepare(*_: object) -> None:
         raise AssertionError("the graph was prepared")
 
-    monkeypatch.setattr(FIT, "prepared_for", prepare)
+    monkeypatch.setattr(Model, "prepared", prepare)
     config, folder = configure("local-gcl", {"dim": 30_000, "device": "cpu"}), tmp_path / "run"
     with pytest.raises(OutOfMemory, match="take dim"):
         fit(graph, config, folder=folder)
@@ -277,7 +282,7 @@ def test_a_failed_allocation_is_one_clear_error(
 
     small = {"dim": 8, "steps": 1, "device": "cpu", "encoder": "mlp"}
     model = lg.LocalGCL(**small).fit(graph)  # type: ignore[arg-type]
-    monkeypatch.setattr(FIT, "train", fail)
+    monkeypatch.setitem(FITTERS, "steps", fail)
     message = r"^out of memory while training local-gcl with dim 8 \(74\.5 GiB more could not be had\); take a smaller dim"
     with pytest.raises(OutOfMemory, match=message):
         lg.LocalGCL(**small).fit(graph)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from localgcl.commands import main
 from localgcl.commands.output import dated
 from localgcl.system.files import locked_folder
 from localgcl.training import RunFolder
-from localgcl.training import loop as training_loop
+from localgcl.training import steps as training_loop
 from localgcl.training.failed import TrainingFailed
 from localgcl.training.replaced import replaced_run
 

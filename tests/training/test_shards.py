@@ -12,8 +12,8 @@ import torch.distributed as dist
 from localgcl.commands import main
 from localgcl.datasets import sbm
 from localgcl.training import RunFolder
-from localgcl.training.joining import unused_part
-from localgcl.training.shards import DONE
+from localgcl.training.embedding import DONE, STARTED
+from localgcl.training.ranks import unused_part
 from tests.references.folders import stored
 
 SETTINGS = ["--encoder", "hops", "--dim", "20", "--batch", "70", "--num-features", "64", "--steps", "3", "--device", "cpu"]
@@ -62,13 +62,26 @@ def test_parts_that_killed_ranks_left_are_replaced(
 ) -> None:
     parts = tmp_path / "parts"
     parts.mkdir()
-    (parts / "part-00000-of-00001.parquet").write_bytes(b"cut")
+    (parts / STARTED).write_text("{}")  # killed before the first part was whole
     embed = ["embed", str(run), "-o", str(parts)]
-    assert main(embed) == 1
     torchrun.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert main(embed) == 0
     assert main(embed) == 1  # whole now: not something that was left
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_parts_that_were_whole_when_a_rank_was_killed_are_kept(run: Path, tmp_path: Path, torchrun: pytest.MonkeyPatch) -> None:
+    parts, embed = tmp_path / "parts", ["embed", str(run), "-o", str(tmp_path / "parts")]
+    torchrun.setenv("TORCHELASTIC_RUN_ID", "job-7")
+    assert main(embed) == 0
+    (parts / DONE).unlink()
+    (parts / STARTED).write_text('{"ranks": 1, "job": "job-7"}')
+    before = (parts / "part-00000-of-00001.parquet").stat()
+    assert main(embed) == 0
+    assert (parts / "part-00000-of-00001.parquet").stat() == before
+    assert {path.name for path in parts.iterdir()} == {DONE, "part-00000-of-00001.parquet"}
+    (parts / STARTED).write_text('{"ranks": 1, "job": "job-6"}')
+    assert main(embed) == 1  # of another job
 
 
 def test_a_part_that_cannot_be_written_leaves_the_folder_without_its_mark(
@@ -77,10 +90,12 @@ def test_a_part_that_cannot_be_written_leaves_the_folder_without_its_mark(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("localgcl.training.shards.write_parquet", full)
-    assert main(["embed", str(run), "-o", str(tmp_path / "parts")]) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("localgcl.training.embedding.write_parquet", full)
+        assert main(["embed", str(run), "-o", str(tmp_path / "parts")]) == 1
     assert "No space left on device" in capsys.readouterr().err
-    assert list((tmp_path / "parts").iterdir()) == []
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == [STARTED]
+    assert main(["embed", str(run), "-o", str(tmp_path / "parts")]) == 0  # it can be repeated
 
 
 def test_ranks_embed_folders_only(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

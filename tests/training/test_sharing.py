@@ -9,9 +9,11 @@ import torch
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
 from localgcl.methods import configure
-from localgcl.training.sharing import require_shareable
+from localgcl.training.fit import require_shareable
+from localgcl.training.ranks import Ranks
 from tests.references.folders import stored
 
+FOUR = Ranks(0, 4, None, None)
 HOPS: dict[str, Any] = {"encoder": "hops", "layers": 1, "dim": 20, "batch": 64}
 
 
@@ -28,7 +30,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
         ({"batch": 3}, "batch is 3, but 4 ranks"),
         ({"batch": 400}, "batch is 400, .* fewer than the nodes"),
         ({"dropout": 0.1}, "dropout is 0.1, which is drawn for each row, .*; set it to 0"),
-        ({"masked": 0.2}, "masked is 0.2, which is drawn for each row"),
+        ({"masked": 0.2}, "masked is 0.2, which is drawn for each edge"),
         ({"hard_negatives": "progcl-mix"}, "hard_negatives is progcl-mix, .*; set it to none"),
         ({"activation": "rrelu", "layers": 2}, "activation is rrelu, .*; take prelu or elu"),
         ({"negatives": "exact"}, "negatives is exact, .*; take auto or sorf"),
@@ -37,14 +39,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 )
 def test_what_depends_on_who_has_which_rows_is_refused(settings: dict[str, Any], message: str, graph: Graph) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        require_shareable(graph, configure("local-gcl", HOPS | settings), 4)
+        require_shareable(graph, configure("local-gcl", HOPS | settings), FOUR)
     assert "\n" not in str(caught.value)
 
 
 def test_other_methods_and_sparse_features_are_refused(graph: Graph) -> None:
-    require_shareable(graph, configure("local-gcl", HOPS), 4)
-    with pytest.raises(ValueError, match="grace needs all nodes in one process, and there are 4; take local-gcl"):
-        require_shareable(graph, configure("grace", {}), 4)
+    require_shareable(graph, configure("local-gcl", HOPS), FOUR)
+    with pytest.raises(ValueError, match="4 ranks cannot share this run: grace needs all nodes in one process; take local-gcl"):
+        require_shareable(graph, configure("grace", {}), FOUR)
     sparse = graph.with_features(torch.eye(400).to_sparse_csr())
     with pytest.raises(ValueError, match="are sparse, but ranks read dense rows"):
-        require_shareable(sparse, configure("local-gcl", HOPS), 4)
+        require_shareable(sparse, configure("local-gcl", HOPS), FOUR)

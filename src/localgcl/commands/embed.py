@@ -1,9 +1,10 @@
 """`localgcl embed`: from a run folder to a file of embeddings."""
 
 import argparse
+import json
 from pathlib import Path
 
-from localgcl.commands.engine import add_engine, cluster_workers
+from localgcl.commands.engine import add_engine, read_engine
 from localgcl.commands.options import add_source, read_columns
 from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
@@ -14,9 +15,7 @@ from localgcl.system.progress import counted
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 from localgcl.training.added import embed_added
-from localgcl.training.cluster.embedding import write_parts_on_cluster
-from localgcl.training.joining import join_ranks
-from localgcl.training.shards import write_parts
+from localgcl.training.embedding import DONE, Parts
 
 DESCRIPTION = (
     "Embed the nodes of a graph with a trained run: of the graph that it was trained on, of another data set, or of your own "
@@ -48,25 +47,23 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> Result | None:
-    """Embeds and writes. Under torchrun, each rank writes some rows, and so does each worker of a cluster."""
-    workers = cluster_workers(options)
-    with join_ranks() as ranks:
-        size = workers if ranks is None else ranks.size
-        if size is None:
+    """Embeds and writes. Of a team of torchrun or of a cluster, each process writes some rows to a file of its own."""
+    engine = read_engine(options)
+    with engine.joined():
+        if engine.size is None:
             return _run_alone(options)
         if options.add_edges is not None or options.add_features is not None or options.only_new:
-            raise ValueError(f"new nodes are embedded by one process, and there are {size}; leave torchrun and --engine out")
-        folder = RunFolder.open(options.run)
-        source = _source(options, folder)
+            raise ValueError(
+                f"new nodes are embedded by one process, and there are {engine.size}; leave torchrun and --engine out"
+            )
+        run = RunFolder.open(options.run)
         changes = {"overwrite": options.force, "precision": options.precision, "device": options.device}
-        if ranks is None:
-            rows = write_parts_on_cluster(options.output, folder, source, size, **changes)
-        else:
-            rows = write_parts(options.output, folder, source, ranks, **changes)
-        if ranks is not None and ranks.rank > 0:
+        engine.run(Parts(options.output, options.run, _source(options, run), **changes), sayer(options))
+        if not engine.first:
             return None
-        sayer(options)(f"{rows:,} embeddings in {size} files in {shown(options.output)}")
-        return {"output": options.output, "rows": rows, "files": size}
+        written = json.loads((Path(options.output) / DONE).read_text("utf-8"))
+        sayer(options)(f"{written['rows']:,} embeddings in {engine.size} files in {shown(options.output)}")
+        return {"output": options.output, "rows": written["rows"], "files": engine.size}
 
 
 def _run_alone(options: argparse.Namespace) -> Result:

@@ -1,8 +1,8 @@
-"""Which engine runs a command: this process, torchrun's ranks, or a cluster."""
+"""Options that choose what runs a command: this process, torchrun's ranks, or a cluster."""
 
 import argparse
 
-from localgcl.training.joining import started_by_torchrun
+from localgcl.training.engines import ENGINES, Engine, choose_engine
 
 ENGINE = ("engine", "workers")
 """What `add_engine` reads."""
@@ -12,20 +12,12 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     """A cluster and its workers."""
     section = parser.add_argument_group("engine")
     section.add_argument(
-        "--engine", choices=["ray"], help="run on a Ray cluster: that of RAY_ADDRESS, or one started on this machine"
+        "--engine", choices=list(ENGINES), help="ray: run on the cluster of RAY_ADDRESS, or on one started on this machine"
     )
     section.add_argument("--workers", type=int, metavar="K", help="processes on the cluster")
 
 
-def cluster_workers(options: argparse.Namespace) -> int | None:
-    """How many workers of a cluster to use; None without a cluster."""
-    if options.engine is None:
-        if options.workers is not None:
-            raise ValueError(f"workers is {options.workers}, but there is no engine; add --engine ray")
-        return None
-    if options.workers is None:
-        raise ValueError(f"engine is {options.engine}, but the number of workers is not given; add --workers K")
-    if started_by_torchrun():
-        raise ValueError(f"engine is {options.engine}, which starts the processes itself; leave torchrun out")
-    workers: int = options.workers
-    return workers
+def read_engine(options: argparse.Namespace) -> Engine:
+    """The engine that was asked for, or that of this process."""
+    given = vars(options)
+    return choose_engine(options.engine, options.workers, given.get("threads") or 1, given.get("device", "auto"))

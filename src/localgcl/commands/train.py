@@ -1,27 +1,24 @@
 """`localgcl train`: from a graph to a run folder."""
 
 import argparse
+import contextlib
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from localgcl.commands.engine import ENGINE, add_engine, cluster_workers
+from localgcl.commands.engine import ENGINE, add_engine, read_engine
 from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_source
 from localgcl.commands.output import Result, dated, sayer
 from localgcl.commands.parser import COMMON
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
-from localgcl.estimator import train
 from localgcl.methods import METHODS, find_method
 from localgcl.system.paths import check_there, check_writable
 from localgcl.system.text import shown
-from localgcl.training.cluster.training import train_on_cluster
-from localgcl.training.joining import join_ranks
 from localgcl.training.replaced import check_replaceable, replaced_run
 from localgcl.training.run import RunFolder, check_vacant, default_folder
-from localgcl.training.together import train_together
+from localgcl.training.train import Request, Say
 
 DESCRIPTION = (
     "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "
@@ -53,39 +50,26 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> Result | None:
-    """Trains, embeds the graph, and prints what was done. Ranks of torchrun or workers of a cluster train one run together."""
+    """Trains, embeds the graph, and prints what was done. A team of torchrun or of a cluster trains one run together."""
     settings = {name: value for name, value in vars(options).items() if name not in _OWN}
-    workers = cluster_workers(options)
-    with join_ranks() as ranks:
+    engine = read_engine(options)
+    with engine.joined():
         source = None
         if options.dataset or options.edges or not options.resume:
             source = read_source(options)
         elif options.out is None:
             raise ValueError("--resume needs --out DIR, the run folder to go on with")
-        together = workers is not None or ranks is not None
-        out = _folder(options, source, together=together)
-        quiet = options.quiet or (ranks is not None and ranks.rank > 0)
-        settings |= {
-            "method": options.method,
-            "recipe": options.recipe,
-            "resume": options.resume,
-            "warm_start": options.warm_start,
-            "say": (lambda _: None) if quiet else sayer(options),
-            "force_memory": options.force_memory,
-        }
-        if workers is not None:
-            train_on_cluster(source, out, workers, **settings)
-        elif ranks is not None:
-            train_together(source, out, ranks, progress_bar=not quiet, **settings)
-        elif options.overwrite:
-            with replaced_run(out) as folder:
-                settings["say"] = _renamed(settings["say"], folder, out)
-                train(source, folder, progress_bar=not quiet, **settings)
-        else:
-            train(source, out, progress_bar=not quiet, **settings)
-        if not quiet:
-            sayer(options)(f"next: localgcl report {shlex.quote(shown(out))}")
-        return _result(out) if ranks is None or ranks.rank == 0 else None
+        out = _folder(options, source, together=engine.size is not None)
+        quiet = options.quiet or not engine.first
+        say: Say = (lambda _: None) if quiet else sayer(options)
+        asked = options.method, options.recipe, options.resume, options.warm_start, options.force_memory
+        with replaced_run(out) if options.overwrite else contextlib.nullcontext(out) as folder:
+            task = Request(source, folder, *asked, settings=settings, progress_bar=not quiet)
+            engine.run(task, _renamed(say, folder, out))
+        if not engine.first:
+            return None
+        say(f"next: localgcl report {shlex.quote(shown(out))}")
+        return _result(out)
 
 
 def _folder(options: argparse.Namespace, source: Source | None, *, together: bool) -> Path:
@@ -116,7 +100,7 @@ def _known(source: Source | None) -> Source:
     return source
 
 
-def _renamed(say: Callable[[str], None], folder: Path, out: Path) -> Callable[[str], None]:
+def _renamed(say: Say, folder: Path, out: Path) -> Say:
     """Lines about a run name the folder that it will have."""
     return lambda line: say(line.replace(str(folder), str(out)))
 

@@ -15,7 +15,7 @@ from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
 from localgcl.methods.settings import choose_settings
 from localgcl.training import Callback, Model, fit
-from localgcl.training.alone import in_fitting_memory
+from localgcl.training.train import in_fitting_memory
 
 _LOG = logging.getLogger("localgcl")
 Array = NDArray[Any]

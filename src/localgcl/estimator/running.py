@@ -8,7 +8,8 @@ from localgcl.datasets.source import Source
 from localgcl.estimator.embedder import Embedder
 from localgcl.io.convert import as_graph
 from localgcl.training import Callback
-from localgcl.training.alone import train_alone
+from localgcl.training.train import Request
+from localgcl.training.train import train as run
 
 
 def train(
@@ -54,6 +55,5 @@ def train(
     """
     if graph is not None and not isinstance(graph, Source):
         graph = Source(graph) if isinstance(graph, str) else as_graph(graph)
-    options: dict[str, Any] = {"method": method, "recipe": recipe, "resume": resume, "warm_start": warm_start}
-    options |= {"callbacks": callbacks, "say": say, "progress_bar": progress_bar, "force_memory": force_memory}
-    return Embedder.of(train_alone(graph, out, **options, **settings))
+    request = Request(graph, out, method, recipe, resume, warm_start, force_memory, settings, progress_bar)
+    return Embedder.of(run(request, say=say, callbacks=callbacks))

@@ -165,6 +165,11 @@ class CSR:
         weights = None if self.weights is None else self.weights.to(device)
         return CSR(self.indptr.to(device), self.indices.to(device), self.num_columns, weights=weights)
 
+    def to_torch(self) -> Tensor:
+        """The matrix of weights, or of ones, as a sparse tensor that shares their memory."""
+        values = torch.ones(self.num_entries, device=self.device) if self.weights is None else self.weights
+        return csr_tensor(self.indptr, self.indices, values, (self.num_rows, self.num_columns))
+
     def to_scipy(self) -> sp.csr_array:
         """The matrix of weights, or of ones."""
         values = np.ones(self.num_entries, dtype=np.float32) if self.weights is None else self.weights.cpu().numpy().copy()

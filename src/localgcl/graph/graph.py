@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,9 @@ from localgcl.graph.shown import as_html, sizes_in_words
 from localgcl.graph.split import Split
 from localgcl.graph.statistics import edge_homophily, summary
 from localgcl.graph.weights import check_weights, unless_ones, weighted_edges
+
+if TYPE_CHECKING:
+    from localgcl.graph.mapped import MappedGraph  # it imports Graph
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +190,18 @@ class Graph:
     @property
     def device(self) -> torch.device:
         return self.indices.device
+
+    @property
+    def on_disk(self) -> "MappedGraph | None":
+        """This graph, if its arrays stay on disk and are read as they are needed; else None."""
+        return None
+
+    def features(self, nodes: Int[Tensor, " b"] | range) -> Tensor:
+        """Features of some nodes as encoders read them; sparse ones stay sparse."""
+        if isinstance(nodes, range) and self.x.layout == torch.strided:
+            return self.x[nodes.start : nodes.stop]
+        rows = torch.arange(nodes.start, nodes.stop, device=self.device) if isinstance(nodes, range) else nodes
+        return select_rows(self.x, rows)
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r}: {', '.join(sizes_in_words(self))})"

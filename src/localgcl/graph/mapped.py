@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.config import Preparation, Scaling
 from localgcl.graph import Graph
-from localgcl.graph.csr import select_rows
 from localgcl.graph.prepare import ColumnStatistics, scale
 from localgcl.graph.stored import read_header
+from localgcl.system.team import Team, share
 
 BLOCK = 2**16
 """Rows that are read at a time."""
@@ -37,11 +37,17 @@ class MappedGraph(Graph):
     statistics: ColumnStatistics = dataclasses.field(default_factory=dict)
     cache: Path = Path()
 
-    def features(self, rows: range) -> Tensor:
-        """Scaled features of some rows; sparse ones stay sparse."""
-        sparse = self.x.layout == torch.sparse_csr
-        some = select_rows(self.x, torch.arange(rows.start, rows.stop)) if sparse else self.x[rows.start : rows.stop]
-        return scale(some, self.scaling, self.statistics)
+    @property
+    def on_disk(self) -> "MappedGraph":
+        return self
+
+    def features(self, nodes: Int[Tensor, " b"] | range) -> Tensor:
+        """Features of some nodes, scaled here; sparse ones stay sparse."""
+        return scale(super().features(nodes), self.scaling, self.statistics)
+
+    def to(self, device: torch.device | str) -> "MappedGraph":  # noqa: ARG002
+        """This graph: it stays on disk, and its rows are sent where they are needed."""
+        return self
 
     @property
     def fingerprint(self) -> str:
@@ -83,9 +89,17 @@ def _doubles(graph: Graph, rows: range) -> Float[Tensor, "b f"]:
     return graph.x[rows.start : rows.stop].double()
 
 
-def blocks(num_rows: int, size: int = BLOCK) -> Iterator[range]:
-    """Ranges of at most `size` rows."""
-    return (range(start, min(start + size, num_rows)) for start in range(0, num_rows, size))
+def blocks(rows: int | range, size: int | None = None) -> Iterator[range]:
+    """Ranges of at most `size` rows, by default `BLOCK`, that make up `rows`: so many, or a range."""
+    rows, size = range(rows) if isinstance(rows, int) else rows, size or BLOCK
+    return (range(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size))
+
+
+def shared_rows(num_rows: int, team: Team) -> range:
+    """This process's share of the rows, in whole blocks: what is computed in blocks does not depend on the team."""
+    ends = [0, *(block.stop for block in blocks(num_rows))]
+    own = share(len(ends) - 1, team)
+    return range(ends[own.start], ends[own.stop])
 
 
 def inverse_roots(graph: Graph, self_loops: float) -> Any:

@@ -86,9 +86,15 @@ def check_new(path: Path, *, overwrite: bool) -> None:
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     """A file to write to, which gets its name when all is written."""
     check_new(path, overwrite=overwrite)
+    with explained_writing(path), replacing(path) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def explained_writing(path: Path) -> Iterator[None]:
+    """Says of an error of the disk which file was being written."""
     try:
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            yield file
+        yield
     except OSError as error:
         reason = f"could not write the embeddings: {error.strerror or error}"
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error

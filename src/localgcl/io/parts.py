@@ -1,17 +1,18 @@
 """Rows -> files, a block of rows at a time, for graphs whose rows need not fit in memory."""
 
 import contextlib
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.io.export import check_new, new_file, write_embeddings, writer_of
+from localgcl.io.export import check_new, explained_writing, new_file, write_embeddings, writer_of
 from localgcl.system.files import replacing
-from localgcl.system.team import ALONE, Team, share
+from localgcl.system.team import ALONE, Team
 
 Array = NDArray[Any]
 Precision = Literal["float32", "float16"]
@@ -19,29 +20,8 @@ STREAMED = (".npy", ".parquet")
 """Formats that are written a block at a time."""
 
 
-def write_npy(file: BinaryIO, blocks: Iterator[Array], num_rows: int, precision: Precision = "float32") -> tuple[int, int]:
-    """Writes an (n, d) array in NumPy's format from blocks of its rows; returns its shape."""
-    done, columns = 0, 0
-    for block in blocks:
-        if done == 0:
-            columns = block.shape[1]
-            _write_header(file, (num_rows, columns), precision)
-        file.write(np.ascontiguousarray(block, dtype=precision).data)
-        done += len(block)
-    if done != num_rows:
-        raise ValueError(f"{done} rows were written, and the header says {num_rows}")
-    return done, columns
-
-
-def write_rows(
-    path: Path,
-    shape: tuple[int, ...],
-    kind: str,
-    blocks: Sequence[range],
-    compute: Callable[[range], Array],
-    team: Team = ALONE,
-) -> None:
-    """Writes an array in NumPy's format, each process of a team its share of the blocks. The bytes do not depend on the team.
+def write_rows(path: Path, shape: tuple[int, ...], kind: str, rows: range, blocks: Iterable[Array], team: Team = ALONE) -> None:
+    """Writes an array in NumPy's format, a block of rows at a time; each process of a team writes a range of the rows.
 
     The file appears whole or not at all: the first process makes it under another name, and renames it when all have written.
 
@@ -49,8 +29,8 @@ def write_rows(
         path: The file; all processes see its folder.
         shape: Of the whole array.
         kind: Name of the type of its numbers.
-        blocks: Ranges of rows that make up the whole.
-        compute: The rows of a range.
+        rows: The rows that this process writes; those of all processes make up the whole.
+        blocks: These rows, some at a time, in order.
         team: Who writes.
     """
     row = np.dtype(kind).itemsize * int(np.prod(shape[1:]))
@@ -63,16 +43,18 @@ def write_rows(
                 start = file.tell()
                 file.truncate(start + row * shape[0])
             path = temporary
-        path, start = team.told((path, start))
+        path, start = team.broadcast((path, start))
         # Not for reading: a network file system would then write whole pages, and over the ends of other processes' shares.
         with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
-            own = share(len(blocks), team)
-            for rows in blocks[own.start : own.stop]:
-                block = np.ascontiguousarray(compute(rows), dtype=kind)
-                if block.shape != (len(rows), *shape[1:]):
-                    raise ValueError(f"rows {rows.start} to {rows.stop} have shape {block.shape}, and the file {shape}")
-                file.seek(start + row * rows.start)
-                file.write(block.data)
+            done = rows.start
+            file.seek(start + row * done)
+            for block in blocks:
+                if block.shape[1:] != shape[1:]:
+                    raise ValueError(f"rows from {done} have shape {block.shape}, and the file {shape}")
+                file.write(np.ascontiguousarray(block, dtype=kind).data)
+                done += len(block)
+            if done != rows.stop:
+                raise ValueError(f"rows {rows.start} to {done} were written, and not those to {rows.stop}")
             file.flush()
             os.fsync(file.fileno())
         team.barrier()
@@ -126,8 +108,17 @@ def write_blocks(
     if path.suffix.lower() not in STREAMED:
         write_embeddings(path, np.concatenate(list(blocks)), node_ids, overwrite=overwrite)
         return
+    if path.suffix.lower() == ".npy":
+        columns, blocks = peeked(blocks)
+        with explained_writing(path):
+            write_rows(path, (len(node_ids), columns), precision, range(len(node_ids)), blocks)
+        return
     with new_file(path, overwrite=overwrite) as file:
-        if path.suffix.lower() == ".npy":
-            write_npy(file, iter(blocks), len(node_ids), precision)
-        else:
-            write_parquet(file, iter(blocks), node_ids, precision)
+        write_parquet(file, iter(blocks), node_ids, precision)
+
+
+def peeked(blocks: Iterable[Array]) -> tuple[int, Iterable[Array]]:
+    """The number of columns of the first block, and all blocks."""
+    rest = iter(blocks)
+    first = next(rest)
+    return first.shape[1], itertools.chain([first], rest)

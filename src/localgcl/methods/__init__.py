@@ -40,6 +40,10 @@ METHODS: dict[str, type[Method]] = {
 experiments. Methods of plug-ins join them at the end of this file (see `plugins`)."""
 
 
+DEFAULT = "local-gcl"
+"""The method where none is named."""
+
+
 def find_method(name: str) -> type[Method]:
     """The method called `name`; ValueError with a suggestion when there is none."""
     if name not in METHODS:

@@ -2,22 +2,29 @@
 
 import abc
 import dataclasses
+import inspect
 import itertools
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from localgcl.config import Config, EncoderOptions
+from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
-from localgcl.nn.encoders import Encoder, Inputs, build_encoder, with_dense_features
+from localgcl.graph.mapped import blocks, shared_rows
+from localgcl.nn.encoders import Encoder, Inputs, build_encoder, encoder_kind, with_dense_features
+from localgcl.nn.features import FeatureMap
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory
 from localgcl.ops.blocks import draw_nodes
 from localgcl.ops.negatives import Reduce
 from localgcl.ops.sampling import reached, sample_subgraph, step_generator
+from localgcl.system.team import ALONE, Team
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 Terms = dict[str, Tensor]
 """Named scalars of one step; "loss" is the one that is minimised."""
@@ -52,8 +59,27 @@ class Batch:
         return rows[: self.seeds]
 
 
+class Kernel(NamedTuple):
+    """A kernel that a run's loss estimated by random features.
+
+    Args:
+        name: The part of the embedding that it compares, such as a channel; empty where there is one.
+        rows: What the loss compared of each node.
+        features: The map.
+        temperature: tau.
+    """
+
+    name: str
+    rows: Float[Tensor, "n _"]
+    features: FeatureMap
+    temperature: float
+
+
 class Method(nn.Module, abc.ABC):
-    """One algorithm. Parameters, copies and heads live here; the maths is in `losses`."""
+    """One algorithm. Parameters, copies and heads live here; the maths is in `losses`.
+
+    Others ask a method what it can do by its methods; they do not look at its name, options or class.
+    """
 
     Options: ClassVar[type[Any]]
     """Frozen dataclass of what only this method needs."""
@@ -61,7 +87,10 @@ class Method(nn.Module, abc.ABC):
     """One line for `localgcl methods`."""
     cost: ClassVar[str]
     """Time and memory of a step beyond the encoder."""
-    trained: ClassVar[bool] = True
+    fitter: ClassVar[str] = "steps"
+    """What fits it, a name of `training.fitter.FITTERS`: gradient steps on its loss, or "none" where nothing is fitted."""
+    learns: ClassVar[bool] = True
+    """False for a baseline: comparisons show it beside the methods that learn."""
     static: bool = False
     """True if every step does the same operations on tensors of the same sizes and never needs a value on the host: a GPU then
     records and replays it. A method may decide by its options."""
@@ -71,7 +100,7 @@ class Method(nn.Module, abc.ABC):
     """What of its loss counts all edges alike, whatever they weigh, as the subject of a sentence; empty if nothing does. A
     method may decide by its options."""
     distributes: ClassVar[bool] = False
-    """True if several ranks that each hold some of the nodes can compute its loss (see `Batch.reduce`)."""
+    """True if ranks that each hold some of the nodes can compute its loss (see `Batch.reduce` and `unshareable`)."""
     paper: ClassVar[str] = ""
     """Link to the publication."""
     defaults: ClassVar[dict[str, Any]] = {}
@@ -86,10 +115,24 @@ class Method(nn.Module, abc.ABC):
     encoder: Encoder
     """Maps features to embeddings."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Takes a method written for version 0.1.0, or says in one line what to change."""
+        super().__init_subclass__(**kwargs)
+        if "trained" in vars(cls):  # one word then for what `fitter` and `learns` say
+            cls.fitter = "steps" if vars(cls)["trained"] else "none"
+        if "team" not in inspect.signature(cls.batches).parameters:
+            raise TypeError(
+                f"{cls.__name__}.batches takes reduce, which is team now: declare batches(self, graph, *, first=0, "
+                "team=ALONE), with ALONE of localgcl.system.team, and read team.reduce"
+            )
+        if hasattr(cls, "embed_rows"):
+            raise TypeError(f"{cls.__name__}.embed_rows(graph) is embed_blocks(graph, rows, team) now; rename it")
+
     def __init__(self, num_inputs: int, config: Config) -> None:
         """Builds the encoder. A method adds what else it trains."""
         super().__init__()
         self.config, self.options = config, config.options
+        self.chosen: dict[str, Any] = {}
         if self.encodes:
             if config.encoder.encoder not in self.encoders:
                 raise ValueError(
@@ -115,12 +158,70 @@ class Method(nn.Module, abc.ABC):
 
     @classmethod
     def batch_memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
-        """`memory` of a run in mini-batches, of sizes such as are drawn from this graph: one part, and the next while it is
-        drawn."""
+        """Peak bytes with mini-batches: the current batch and the prefetched one."""
         training = config.training
-        part = reached(num_nodes, num_edges, training.batch, reach(config.encoder), training.sampled)
+        part = reached(num_nodes, num_edges, training.batch, _levels(config), training.sampled)
         drawn = 2 * (FLOAT * part.nodes * num_features + 6 * INDEX * part.edges)
         return drawn + cls.memory(*part, num_features, config)
+
+    @classmethod
+    def compiles(cls, config: Config) -> bool:  # noqa: ARG003
+        """Whether training on a CPU compiles kernels, which takes memory."""
+        return False
+
+    @classmethod
+    def unshareable(cls, config: Config) -> str | None:
+        """Why ranks that each have some of the nodes cannot train it, and the way out; None if they can."""
+        if not cls.distributes:
+            return f"{config.method} needs all nodes in one process; take local-gcl"
+        return encoder_kind(config.encoder).unshareable(config.encoder)
+
+    @classmethod
+    def streams(cls) -> bool:
+        """Whether embeddings can be computed a block of rows at a time: as the encoder's output, or as the method says."""
+        return cls.encodes and (cls.embed is Method.embed or cls.embed_blocks is not Method.embed_blocks)
+
+    @classmethod
+    def reads_from_disk(cls, graph: Graph, config: Config) -> bool:
+        """Whether a run leaves the graph on disk: one of a folder, whose batches need rows and not the whole graph."""
+        readable = graph.x.layout == torch.strided or (
+            cls.encodes and encoder_kind(config.encoder).reads_sparse_rows(config.encoder)
+        )
+        return graph.folder is not None and readable and cls.streams() and 0 < config.training.batch < graph.num_nodes
+
+    @classmethod
+    def embeds_in_layers(cls, num_nodes: int, config: Config) -> bool:
+        """Whether a graph in memory is embedded one layer after the other in blocks of rows, as a GCN trained in batches."""
+        return cls.streams() and encoder_kind(config.encoder).layer_by_layer and 0 < config.training.batch < num_nodes
+
+    def reach(self) -> int | None:
+        """How often an embedding averages over neighbours: that of a node depends on the nodes within so many steps.
+
+        None where it depends on the whole graph, or may: a method with an `embed` of its own says how far it reaches.
+        """
+        return encoder_kind(self.config.encoder).reach(self.config.encoder) if type(self).embed is Method.embed else None
+
+    def resolve(
+        self, num_nodes: int, device: torch.device, *, shared: bool = False, known: Mapping[str, Any] = NOTHING
+    ) -> None:
+        """Chooses once, before training, what depends on the size of the graph or on the machine, and keeps it in `chosen`.
+
+        The run folder stores `chosen`, so that a run goes on, embeds and reports elsewhere with the same choices.
+
+        Args:
+            num_nodes: Nodes of the graph.
+            device: Where it trains.
+            shared: Whether ranks share the nodes.
+            known: `chosen` of the run that goes on; empty for a new one, or one from before choices were stored.
+        """
+
+    def choices(self, num_nodes: int, device: torch.device) -> list[str]:  # noqa: ARG002
+        """Lines for the user about what was chosen, and what it costs."""
+        return []
+
+    def kernels(self, z: Float[Tensor, "n d"]) -> tuple[tuple[Kernel, ...], str]:  # noqa: ARG002
+        """The kernels that the loss estimated, on a run's embeddings `z`; and why there are none, where there are none."""
+        return (), f"The loss of {self.config.method} has no kernel that is approximated."
 
     def check(self, graph: Graph) -> None:
         """Raises ValueError when the method cannot learn from this (prepared) graph."""
@@ -131,7 +232,7 @@ class Method(nn.Module, abc.ABC):
             graph = with_dense_features(graph)
         return Batch(graph, self.encoder.inputs(graph))
 
-    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+    def batches(self, graph: Graph, *, first: int = 0, team: Team = ALONE) -> Iterator[Batch]:
         """Yields the batch of step `first`, of the next step, and so on without end: always the whole graph, or parts of it.
 
         A batch may depend only on the seed and the number of its step, so that a resumed run sees the same batches. By
@@ -143,13 +244,13 @@ class Method(nn.Module, abc.ABC):
         Args:
             graph: The prepared graph.
             first: The step to begin with.
-            reduce: Sums a vector over ranks; for methods whose loss `distributes`.
+            team: The processes that train together, each on its share; for methods whose loss `distributes`.
         """
-        if reduce is not None and not self.distributes:
+        if team.reduce is not None and not self.distributes:
             raise ValueError(f"{type(self).__name__} cannot be trained by several ranks; its loss needs all nodes on one")
         if self.in_batches(graph):
             return self._parts(graph, first)
-        return itertools.repeat(dataclasses.replace(self.prepare(graph), reduce=reduce))
+        return itertools.repeat(dataclasses.replace(self.prepare(graph), reduce=team.reduce))
 
     def _parts(self, graph: Graph, first: int) -> Iterator[Batch]:
         training, graph = self.config.training, with_dense_features(graph)
@@ -157,8 +258,18 @@ class Method(nn.Module, abc.ABC):
         for step in itertools.count(first):
             generator = step_generator(training.seed, step)
             seeds = draw_nodes(graph.num_nodes, training.batch, generator).to(graph.device)
-            part = sample_subgraph(graph, seeds, reach(self.config.encoder), training.sampled, generator)
+            part = sample_subgraph(graph, seeds, _levels(self.config), training.sampled, generator)
             yield dataclasses.replace(self.prepare(part.to(device)), whole=graph, seeds=training.batch)
+
+    def blocks(self, graph: Graph, team: Team = ALONE) -> Iterator[Batch]:
+        """Yields each node once, in order, some at a time: this process's share. One batch if steps read the whole graph."""
+        if not self.in_batches(graph):
+            yield dataclasses.replace(self.prepare(graph), reduce=team.reduce)
+            return
+        whole = Batch(graph, self.encoder.reading(graph, team), reduce=team.reduce)
+        for rows in blocks(shared_rows(graph.num_nodes, team)):
+            nodes = torch.arange(rows.start, rows.stop, device=graph.device)
+            yield dataclasses.replace(whole, inputs=self.encoder.take(whole.inputs, nodes))
 
     def in_batches(self, graph: Graph) -> bool:
         """Whether a step reads some nodes only."""
@@ -186,16 +297,14 @@ class Method(nn.Module, abc.ABC):
         else:
             self.encoder.refresh_statistics(batch.inputs)
 
-    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
-        """`embed` a block of rows at a time, for a graph that does not fit in memory as a whole; for methods that `stream`."""
-        return self.encoder.embed_rows(graph)
+    def embed_blocks(self, graph: Graph, rows: range, team: Team = ALONE) -> Iterator[Float[Tensor, "b d"]]:
+        """`embed` of a range of nodes, a block of rows at a time, in order; for methods that `stream`.
 
-    @classmethod
-    def streams(cls) -> bool:
-        """True if embeddings can be computed a block of rows at a time: they are the encoder's output, or a method says how."""
-        return cls.encodes and (cls.embed is Method.embed or cls.embed_rows is not Method.embed_rows)
+        Processes of a team each have a range, and compute together what all of them need.
+        """
+        return self.encoder.blocks(graph, rows, team)
 
 
-def reach(options: EncoderOptions) -> int:
-    """Levels of neighbours that a part of a graph needs: as many as the encoder has layers that average, at least one."""
-    return options.layers if options.encoder == "gcn" else 1
+def _levels(config: Config) -> int:
+    """Levels of neighbours that a part of a graph needs: as many as the encoder reaches, at least one."""
+    return max(1, encoder_kind(config.encoder).reach(config.encoder))

@@ -24,7 +24,7 @@ class RandomInit(Method):
     Options = NoOptions
     idea = "the untrained encoder: the baseline for training"
     cost = "none"
-    trained = False
+    fitter, learns = "none", False
     encoders = ("gcn", "mlp", "hops")
 
     @classmethod
@@ -44,7 +44,10 @@ class RawFeatures(Method):
     encodes = False
     idea = "the node features: the baseline for using the graph"
     cost = "none"
-    trained = False
+    fitter, learns = "none", False
+
+    def reach(self) -> int:
+        return 0
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:  # noqa: ARG003

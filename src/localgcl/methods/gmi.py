@@ -80,7 +80,7 @@ class GMI(Method):
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
         self.activation = nn.PReLU()
-        self.told = False
+        self.mode_logged = False
         self.feature_score = Bilinear(num_inputs, config.encoder.dim)
         self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[1])
 
@@ -110,8 +110,8 @@ class GMI(Method):
         features = self.encoder.inputs(graph, constant=False, like=inputs).first
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
         linked = graph.coalesced().closed_neighbourhoods
-        told, self.told = self.told, True
-        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size, told)
+        logged, self.mode_logged = self.mode_logged, True
+        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size, logged)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Reading)

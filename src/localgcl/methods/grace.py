@@ -1,6 +1,7 @@
 """GRACE: two views of the graph; a node's two embeddings attract, all other pairs of nodes repel."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -11,12 +12,14 @@ from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Confi
 from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
 from localgcl.losses.local import clamp_message
-from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import require_two_nodes
+from localgcl.methods.base import NOTHING, Batch, Kernel, Method, Terms
+from localgcl.methods.parts import check_forms, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.augment import drop_edges, mask_features
 from localgcl.nn.encoders import mlp_head, with_dense_features
+from localgcl.nn.features import MAPS
 from localgcl.nn.memory import FLOAT, encoder_memory, view_memory
+from localgcl.ops.costs import Form, choose_negatives, explain
 
 Rate = float | Tensor
 
@@ -88,6 +91,37 @@ class GRACE(Method):
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
 
+    def resolve(
+        self,
+        num_nodes: int,
+        device: torch.device,
+        *,
+        shared: bool = False,  # noqa: ARG002 - nobody shares it
+        known: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """The form of the negative term, where "auto" leaves the choice: of both views' rows together."""
+        if self.options.negatives == "auto":
+            rows = 2 * min(self.config.training.batch or num_nodes, num_nodes)
+            forms = known.get("negatives") or [self._form(rows, device)]
+            self.chosen["negatives"] = check_forms(forms, 1)
+
+    def _form(self, rows: int, device: torch.device) -> Form:
+        options: Options = self.options
+        return choose_negatives(rows, self.config.encoder.dim, options.num_features, options.temperature, device=device)
+
+    def choices(self, num_nodes: int, device: torch.device) -> list[str]:
+        rows = 2 * min(self.config.training.batch or num_nodes, num_nodes)
+        sizes = rows, self.config.encoder.dim, self.options.num_features
+        return [f"negatives: {explain(form, *sizes, device)}" for form in self.chosen.get("negatives", [])]
+
+    @torch.no_grad()
+    def kernels(self, z: Float[Tensor, "n d"]) -> tuple[tuple[Kernel, ...], str]:
+        """The kernel of projections, which are what the loss compares."""
+        form = self._negatives()
+        if form not in MAPS:
+            return (), "The negative term was computed exactly, without random features."
+        return (Kernel("", self.projector(z), MAPS[form](self.options.num_features), self.options.temperature),), ""
+
     def prepare(self, graph: Graph) -> Batch:
         graph, options = with_dense_features(graph), self.options
         first = self.rates(graph, options.drop_edges_1, options.mask_features_1)
@@ -106,12 +140,17 @@ class GRACE(Method):
             u,
             v,
             temperature=options.temperature,
-            negatives=options.num_negatives if options.negatives == "sampled" else options.negatives,
+            negatives=options.num_negatives if options.negatives == "sampled" else self._negatives(),
             num_features=options.num_features,
             generator=generator,
         )
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
+
+    def _negatives(self) -> str:
+        """The form of the negative term; "auto" in a loop of the user's own, where the loss chooses."""
+        chosen: list[str] = self.chosen.get("negatives") or [self.options.negatives]
+        return chosen[0]
 
     def project(self, batch: Batch, edges: Rate, features: Rate, generator: torch.Generator) -> Float[Tensor, "n d"]:
         """One random view, encoded and projected; of a mini-batch the seeds, which are then negatives of each other."""

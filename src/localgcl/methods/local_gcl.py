@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import torch
@@ -13,18 +13,18 @@ from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Confi
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
-from localgcl.losses.local import LocalTerms, Positives, choose_negatives, clamp_message
-from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.parts import require_edges, require_two_nodes
+from localgcl.losses.local import LocalTerms, Positives, clamp_message
+from localgcl.methods.base import NOTHING, Batch, Kernel, Method, Terms
+from localgcl.methods.parts import check_forms, require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
-from localgcl.nn.hops import columns_read
+from localgcl.nn.hops import Hops, columns_read
 from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
 from localgcl.ops.blocks import block, draw_nodes, without_some
-from localgcl.ops.negatives import Reduce
+from localgcl.ops.costs import Form, choose_negatives, explain
 from localgcl.ops.sampling import reached, step_generator
-from localgcl.system.team import Team, share
+from localgcl.system.team import ALONE, Team, share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +75,26 @@ class LocalGCL(Method):
         # Mixing starts midway; fixed frequencies are drawn on the CPU and copied; masks change sizes. None can be recorded.
         changing = self.mixes or config.training.batch or self.options.masked
         self.static = not changing and self.options.frequencies == "resampled"
-        widths = [stack[-1] for stack in encoder_stacks(num_inputs, config.encoder)] if self.options.head else []
-        self.heads = nn.ModuleList(mlp_head(width, self.options.head, width, "elu") for width in widths)
+        self.widths = [stack[-1] for stack in encoder_stacks(num_inputs, config.encoder)]
+        heads = self.widths if self.options.head else []
+        self.heads = nn.ModuleList(mlp_head(width, self.options.head, width, "elu") for width in heads)
         self.hard_from = round(self.options.hard_start * config.training.steps)
         self.step = 0
+
+    @classmethod
+    def unshareable(cls, config: Config) -> str | None:
+        options: Options = config.options
+        if options.masked > 0:
+            return f"masked is {options.masked}, which is drawn for each edge, but ranks have different ones; set it to 0"
+        if options.hard_negatives != "none":
+            return f"hard_negatives is {options.hard_negatives}, which needs all nodes in one process; set it to none"
+        if options.negatives == "exact":
+            return "negatives is exact, which needs all nodes in one process; take auto or sorf"
+        return super().unshareable(config)
+
+    @classmethod
+    def compiles(cls, config: Config) -> bool:
+        return config.options.negatives in ("auto", "sorf")
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
@@ -118,13 +134,13 @@ class LocalGCL(Method):
         require_two_nodes(graph, "there is nothing to contrast it with")
         require_edges(graph, "there are no positive pairs")
 
-    def batches(self, graph: Graph, *, first: int = 0, reduce: Reduce | None = None) -> Iterator[Batch]:
+    def batches(self, graph: Graph, *, first: int = 0, team: Team = ALONE) -> Iterator[Batch]:
         self.step = first
         if not self.in_batches(graph):
-            return super().batches(graph, first=first, reduce=reduce)
-        return self._blocks(Batch(graph, self.encoder.reading(graph), reduce=reduce), first)
+            return super().batches(graph, first=first, team=team)
+        return self._blocks(Batch(graph, self.encoder.reading(graph, team), reduce=team.reduce), first, team)
 
-    def _blocks(self, whole: Batch, first: int) -> Iterator[Batch]:
+    def _blocks(self, whole: Batch, first: int, team: Team) -> Iterator[Batch]:
         """Random nodes with their neighbours, or this rank's share of them. Draws depend on the seed and the step alone.
 
         Only these nodes have terms, and they are negatives of each other; their neighbours, all or sampled ones, are positives.
@@ -132,7 +148,7 @@ class LocalGCL(Method):
         """
         neighbours, n = whole.graph.neighbourhoods, whole.graph.num_nodes
         training, device = self.config.training, next(self.parameters()).device
-        part = share(training.batch, whole.reduce) if isinstance(whole.reduce, Team) else None
+        part = share(training.batch, team)
         for step in itertools.count(first):
             generator = step_generator(training.seed, step)
             nodes = draw_nodes(n, training.batch, generator).to(whole.graph.device)
@@ -148,12 +164,12 @@ class LocalGCL(Method):
         if self.options.masked:
             neighbours = without_some(batch.neighbours or batch.graph.csr, self.options.masked, generator)
             batch = dataclasses.replace(batch, neighbours=neighbours)
-        parts = [self._terms(z, batch, generator) for z in outputs]
+        parts = [self._terms(z, batch, generator, part) for part, z in enumerate(outputs)]
         positive, negative = (torch.stack(terms).sum() for terms in ([p.positive for p in parts], [p.negative for p in parts]))
         clamped = torch.stack([part.clamped for part in parts]).max()
         return {"loss": positive + negative, "positive": positive, "negative": negative, "clamped": clamped}
 
-    def _terms(self, z: Float[Tensor, "n d"], batch: Batch, generator: torch.Generator) -> LocalTerms:
+    def _terms(self, z: Float[Tensor, "n d"], batch: Batch, generator: torch.Generator, part: int) -> LocalTerms:
         neighbours = batch.neighbours or batch.graph.csr
         return local_terms(
             z,
@@ -161,7 +177,7 @@ class LocalGCL(Method):
             temperature=self.options.temperature,
             positives=self.options.positives,
             weight_gradient=self.options.weight_gradient,
-            negatives=self.negatives(z[: neighbours.num_rows], distributed=batch.reduce is not None),
+            negatives=self.negatives(z[: neighbours.num_rows], part, shared=batch.reduce is not None),
             include_self=self.options.include_self,
             counted=batch.counted,
             generator=generator,
@@ -184,16 +200,55 @@ class LocalGCL(Method):
         state_dict.pop(f"{prefix}steps_done", None)  # version 0.1 kept the number of steps among the weights
         super()._load_from_state_dict(state_dict, prefix, *others)
 
-    def negatives(self, z: Float[Tensor, "n d"], *, distributed: bool) -> Literal["exact"] | FeatureMap:
-        """The form of the negative term for this size and device: "exact", or a feature map with its options."""
-        options, name = self.options, self.options.negatives
-        if name == "auto":
-            sizes = z.shape[0], z.shape[1], options.num_features, options.temperature
-            name = choose_negatives(*sizes, distributed=distributed, device=z.device)
-        if name == "exact":
-            return "exact"
+    def resolve(
+        self, num_nodes: int, device: torch.device, *, shared: bool = False, known: Mapping[str, Any] = NOTHING
+    ) -> None:
+        """The form of the negative term of each part of the embedding, where "auto" leaves the choice."""
+        if self.options.negatives == "auto":
+            rows = min(self.config.training.batch or num_nodes, num_nodes)
+            forms = known.get("negatives") or [self._form(rows, width, device, shared=shared) for width in self.widths]
+            self.chosen["negatives"] = check_forms(forms, len(self.widths))
+
+    def _form(self, rows: int, width: int, device: torch.device, *, shared: bool) -> Form:
+        options: Options = self.options
+        return choose_negatives(rows, width, options.num_features, options.temperature, distributed=shared, device=device)
+
+    def choices(self, num_nodes: int, device: torch.device) -> list[str]:
+        """A line for each form that "auto" has chosen, by the widest channel that has it."""
+        forms, lines = self.chosen.get("negatives", []), []
+        rows, per = min(self.config.training.batch or num_nodes, num_nodes), "step and channel" if len(forms) > 1 else "step"
+        for form in dict.fromkeys(forms):
+            widths = [width for width, own in zip(self.widths, forms, strict=True) if own == form]
+            of = f" of {len(widths)} of {len(forms)} channels, up to {max(widths)} wide" if len(widths) < len(forms) else ""
+            lines.append(f"negatives{of}: {explain(form, rows, max(widths), self.options.num_features, device, per=per)}")
+        return lines
+
+    def negatives(self, z: Float[Tensor, "n d"], part: int, *, shared: bool) -> Literal["exact"] | FeatureMap:
+        """The negative term of one part of the embedding: "exact", or a feature map with its options."""
+        name = self.options.negatives
+        if name == "auto":  # a loop of the user's own resolves nothing
+            chosen = self.chosen.get("negatives")
+            name = chosen[part] if chosen else self._form(z.shape[0], z.shape[1], z.device, shared=shared)
+        return "exact" if name == "exact" else self._map(name)
+
+    def _map(self, name: str) -> FeatureMap:
+        options: Options = self.options
         fixed_seed = self.config.training.seed if options.frequencies == "fixed" else None
         return MAPS[name](options.num_features, fixed_seed, options.frequency_law)
+
+    @torch.no_grad()
+    def kernels(self, z: Float[Tensor, "n d"]) -> tuple[tuple[Kernel, ...], str]:
+        """One for each channel whose negative term is not exact; on what the heads make of the embedding, if there are any."""
+        names = self.encoder.names if isinstance(self.encoder, Hops) else ("",)
+        if sum(self.widths) != z.shape[1]:
+            return (), "Principal components mix the channels, whose kernels the loss estimated."
+        forms = self.chosen.get("negatives") or [self.options.negatives] * len(self.widths)
+        found = []
+        for part, (name, form, rows) in enumerate(zip(names, forms, z.split(self.widths, dim=1), strict=True)):
+            if form not in ("exact", "auto"):
+                compared = self.heads[part](rows) if self.heads else rows
+                found.append(Kernel(name, compared, self._map(form), self.options.temperature))
+        return tuple(found), "" if found else "The negative term was computed exactly, without random features."
 
     def watch(self, values: dict[str, Any]) -> None:
         if values["clamped"] > self.options.max_clamped:

@@ -1,12 +1,13 @@
 """The one rule that decides between a method's faithful form and its scalable one."""
 
+import dataclasses
 import logging
 import warnings
 from typing import Literal
 
 import torch
 
-from localgcl.config import LocalGCLWarning
+from localgcl.config import Config, LocalGCLWarning
 from localgcl.system.devices import device_memory
 from localgcl.system.memory import in_bytes
 
@@ -23,6 +24,14 @@ def fits_quarter(bytes_needed: int, device: torch.device) -> bool:
     return bytes_needed <= device_memory(device) // _SHARE
 
 
+def in_mode(config: Config, bytes_needed: int, device: torch.device) -> Config:
+    """The settings with the form that mode "auto" takes, where the method has two and the choice is left."""
+    if getattr(config.options, "mode", None) != "auto":
+        return config
+    mode: Mode = "faithful" if fits_quarter(bytes_needed, device) else "scalable"
+    return dataclasses.replace(config, options=dataclasses.replace(config.options, mode=mode))
+
+
 def choose_mode(
     asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2, quiet: bool = False
 ) -> Literal["faithful", "scalable"]:
@@ -37,7 +46,7 @@ def choose_mode(
         device: The device it will run on.
         what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
         stacklevel: As in `warnings.warn`.
-        quiet: Say nothing: the choice was told with an earlier batch.
+        quiet: Say nothing: an earlier batch logged the choice.
     """
     if asked == "scalable":
         return "scalable"

@@ -61,7 +61,7 @@ class MVGRL(Method):
         super().__init__(num_inputs, config)
         self.diffused_encoder = build_encoder(num_inputs, config.encoder)
         self.score = Bilinear(config.encoder.dim)
-        self.told = False
+        self.mode_logged = False
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
@@ -79,8 +79,9 @@ class MVGRL(Method):
 
     def prepare(self, graph: Graph) -> Views:
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
-        what, told = f"MVGRL's diffusion of {graph.num_nodes:,} nodes", self.told
-        mode, self.told = choose_mode(self.options.mode, size, graph.device, what=what, quiet=told), True
+        what = f"MVGRL's diffusion of {graph.num_nodes:,} nodes"
+        mode = choose_mode(self.options.mode, size, graph.device, what=what, quiet=self.mode_logged)
+        self.mode_logged = True
         graph, alpha = with_dense_features(graph), self.options.alpha
         s = diffuse(graph, alpha) if mode == "faithful" else diffuse(graph, alpha, self.options.top_k)
         diffused = self.diffused_encoder.inputs(graph, like=Inputs(graph.x, s))

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
+from localgcl.nn.features import MAPS
 
 
 def require_edges(graph: Graph, why: str) -> None:
@@ -37,6 +39,13 @@ def warn_of_unused_weights(name: str, unweighted: str, graph: Graph) -> None:
     """Says once which part of the method `name` ignores the weights of a graph that has any (see `Method.unweighted`)."""
     if graph.weights is not None and unweighted:
         warnings.warn(f"{name}: {unweighted} ignore edge weights; all edges count alike there", LocalGCLWarning, stacklevel=3)
+
+
+def check_forms(forms: Any, count: int) -> list[str]:
+    """The forms of the negative term that a run recorded, one for each part; ValueError unless they are such."""
+    if not isinstance(forms, list | tuple) or len(forms) != count or not set(forms) <= {"exact", *MAPS}:
+        raise ValueError(f"negatives were chosen as {forms!r:.100}; give {count} of exact, {', '.join(MAPS)}")
+    return list(forms)
 
 
 def require_gcn(config: Config, why: str) -> None:

@@ -13,7 +13,7 @@ from localgcl.graph.csr import csr_tensor
 from localgcl.losses.margin import margin_terms
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_edges
-from localgcl.nn.encoders import drop_entries
+from localgcl.nn.encoders import drop_entries, encoder_kind
 from localgcl.nn.memory import FLOAT, sparse_matrix
 from localgcl.ops import SparseMatrix, sample_neighbours, spmm
 from localgcl.ops.propagation import propagation
@@ -70,6 +70,10 @@ class SUGRL(Method):
         matrices = sparse_matrix(num_edges, num_nodes) + sparse_matrix(num_nodes * options.num_neighbours, num_nodes)
         encoder = super().memory(num_nodes, num_edges, num_features, config)
         return encoder + 2 * FLOAT * num_nodes * num_features + matrices + compared
+
+    def reach(self) -> int:
+        """The encoder's, the average of the embedding, and that of the features."""
+        return encoder_kind(self.config.encoder).reach(self.config.encoder) + (2 if self.options.average_features else 1)
 
     def check(self, graph: Graph) -> None:
         require_edges(graph, "every node is its own positive")

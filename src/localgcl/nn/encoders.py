@@ -13,7 +13,6 @@ from localgcl.nn.layers import (
     Inputs,
     Layers,
     RReLU,
-    Source,
     drop_entries,
     linear,
     mlp_head,
@@ -22,7 +21,7 @@ from localgcl.nn.layers import (
 )
 from localgcl.nn.layerwise import refresh_layerwise
 from localgcl.ops.propagation import propagation
-from localgcl.ops.sampling import feature_rows
+from localgcl.system.team import ALONE, Team
 
 __all__ = [
     "ENCODERS",
@@ -43,14 +42,18 @@ __all__ = [
 class MLP(Layers, Encoder):
     """Each node on its own: Linear, (BatchNorm,) ReLU, Linear. The graph enters only through the loss. O(|V| d^2)."""
 
+    @classmethod
+    def reach(cls, options: EncoderOptions) -> int:  # noqa: ARG003
+        return 0
+
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
         """The features; edges are ignored."""
         return Inputs(readable(graph.x))
 
-    def reading(self, graph: Graph) -> Inputs:
+    def reading(self, graph: Graph, team: Team = ALONE) -> Inputs:  # noqa: ARG002
         """The graph itself."""
         graph = with_dense_features(graph)
-        return Inputs(graph.x, source=Source(graph))
+        return Inputs(graph.x, source=graph)
 
     def take(
         self,
@@ -60,8 +63,8 @@ class MLP(Layers, Encoder):
         generator: torch.Generator | None = None,  # noqa: ARG002
     ) -> Inputs:
         """The features of some nodes."""
-        assert inputs.source is not None
-        return Inputs(readable(feature_rows(inputs.source.graph, rows).to(self.device)))
+        assert isinstance(inputs.source, Graph)
+        return Inputs(readable(inputs.source.features(rows).to(self.device)))
 
     def refresh_rows(self, graph: Graph) -> None:
         """Batch-norm statistics over all nodes, layer by layer."""
@@ -74,6 +77,11 @@ class MLP(Layers, Encoder):
 
 
 ENCODERS: dict[str, type[GCN] | type[MLP] | type[Hops]] = {"gcn": GCN, "mlp": MLP, "hops": Hops}
+
+
+def encoder_kind(options: EncoderOptions) -> type[Encoder]:
+    """The class of the encoder that `options` name, for what can be asked before it is built."""
+    return ENCODERS[options.encoder]
 
 
 def build_encoder(num_inputs: int, options: EncoderOptions) -> GCN | MLP | Hops:

@@ -12,7 +12,6 @@ from localgcl.nn.layers import (
     Encoder,
     Inputs,
     Layers,
-    Source,
     average,
     average_once,
     linear,
@@ -25,7 +24,7 @@ from localgcl.nn.layerwise import layerwise, refresh_layerwise
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.flow import Averages, flow
 from localgcl.ops.propagation import propagation
-from localgcl.ops.sampling import feature_rows
+from localgcl.system.team import ALONE, Team
 
 
 class GCN(Layers, Encoder):
@@ -33,6 +32,12 @@ class GCN(Layers, Encoder):
 
     Weights start Glorot-uniform and biases at zero, as in the original.
     """
+
+    layer_by_layer = True
+
+    @classmethod
+    def reach(cls, options: EncoderOptions) -> int:
+        return options.layers
 
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__(num_inputs, options)
@@ -51,10 +56,10 @@ class GCN(Layers, Encoder):
             return Inputs(readable(graph.x), adjacency)
         return Inputs(readable(average_once(adjacency, graph.x)), adjacency, propagated=True)
 
-    def reading(self, graph: Graph) -> Inputs:
+    def reading(self, graph: Graph, team: Team = ALONE) -> Inputs:  # noqa: ARG002
         """The graph and the degrees of its nodes; no matrix is built."""
         graph = with_dense_features(graph)
-        return Inputs(graph.x, source=Source(graph, Averages.of(graph, self.self_loops)))
+        return Inputs(graph.x, source=Averages.of(graph, self.self_loops))
 
     def take(
         self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
@@ -64,19 +69,18 @@ class GCN(Layers, Encoder):
         Batch normalisation sees the rows that were drawn, which are not all nodes: with it a batch is not exact.
         """
         source, device = inputs.source, self.device
-        assert source is not None
-        assert source.averages is not None
+        assert isinstance(source, Averages)
         generator = torch.Generator() if generator is None else generator
-        read, matrices = flow(source.averages, rows, len(self.weights), sampled, generator)
-        x = feature_rows(source.graph, read).to(device)
+        read, matrices = flow(source, rows, len(self.weights), sampled, generator)
+        x = source.graph.features(read).to(device)
         first, *others = (matrix.to(device) for matrix in matrices)
         if self.dropout > 0 or x.layout == torch.sparse_csr:
             return Inputs(readable(x), flow=(first, *others))
         return Inputs(spmm(first, x), propagated=True, flow=tuple(others))
 
-    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
+    def blocks(self, graph: Graph, rows: range, team: Team = ALONE) -> Iterator[Float[Tensor, "b d"]]:  # noqa: ARG002
         """Layer by layer: memory bounded by a block of rows and the outputs of two layers, on disk for a mapped graph."""
-        return layerwise(self, graph, self.self_loops)
+        return layerwise(self, graph, self.self_loops, rows)
 
     def refresh_rows(self, graph: Graph) -> None:
         """Batch-norm statistics over all nodes, layer by layer."""

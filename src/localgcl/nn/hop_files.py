@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.graph.csr import as_features
-from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots
+from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots, shared_rows
 from localgcl.graph.stored import FolderError
 from localgcl.io.parts import write_rows
 from localgcl.nn.fourier import FourierColumns
@@ -45,8 +45,14 @@ def channel_rows(graph: MappedGraph, matrix: str, power: int, made: Made, team: 
     if not _is_there(path, team):
         compute = _features(graph, made) if power == 0 else _averages(graph, matrix, power, made, team)
         columns = graph.num_features if made is None else made.columns
-        write_rows(path, (graph.num_nodes, columns), "float32", list(blocks(graph.num_nodes)), compute, team)
+        _write(path, (graph.num_nodes, columns), "float32", compute, team)
     return _open(path, path.with_suffix(".present.npy"), graph, team)
+
+
+def _write(path: Path, shape: tuple[int, ...], kind: str, compute: Callable[[range], NDArray[Any]], team: Team) -> None:
+    """Writes the rows that `compute` gives, each process its share of the blocks: the bytes do not depend on the team."""
+    rows = shared_rows(shape[0], team)
+    write_rows(path, shape, kind, rows, map(compute, blocks(rows)), team)
 
 
 def _is_there(path: Path, team: Team) -> bool:
@@ -57,7 +63,7 @@ def _is_there(path: Path, team: Team) -> bool:
     there = team.rank == 0 and path.is_file()
     if team.rank == 0 and not there:
         path.parent.mkdir(parents=True, exist_ok=True)
-    return team.told(there)
+    return team.broadcast(there)
 
 
 def _features(graph: MappedGraph, made: Made) -> Callable[[range], NDArray[Any]]:
@@ -85,7 +91,7 @@ def _open(path: Path, marks: Path, graph: MappedGraph, team: Team) -> Rows:
             own: NDArray[Any] = (values[rows.start : rows.stop, : graph.num_features] != 0).any(dim=1).numpy()
             return own
 
-        write_rows(marks, (graph.num_nodes,), "bool", list(blocks(graph.num_nodes)), present, team)
+        _write(marks, (graph.num_nodes,), "bool", present, team)
     return Rows(values, torch.from_numpy(_array(marks, graph.num_nodes)))
 
 

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
-from localgcl.graph.mapped import MappedGraph
 from localgcl.nn.fourier import FourierColumns
 from localgcl.nn.gcn import GCN
 from localgcl.nn.hop_files import Made, channel_rows
@@ -39,6 +38,7 @@ from localgcl.nn.layers import (
 from localgcl.nn.projection import SparseProjection
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import propagation
+from localgcl.system.team import ALONE, Team
 
 # A multiply-add of a dense product takes about this share of the time of one in a sparse product.
 _DENSE_SPEED = 1 / 12
@@ -135,6 +135,44 @@ class Hops(Encoder):
     mean: Tensor
     components: Tensor
 
+    @classmethod
+    def reach(cls, options: EncoderOptions) -> int:
+        return max(parse_channel(name).power for name in options.channels)
+
+    @classmethod
+    def smallest_dim(cls, options: EncoderOptions) -> int:
+        return len(options.channels)
+
+    @classmethod
+    def unshareable(cls, options: EncoderOptions) -> str | None:
+        # Each of these draws a number for every row, and so would depend on who has which rows.
+        if options.dropout > 0:
+            return f"dropout is {options.dropout}, which is drawn for each row, but ranks have different rows; set it to 0"
+        if options.activation == "rrelu":
+            return "activation is rrelu, which draws slopes for each row, but ranks have different rows; take prelu or elu"
+        return None
+
+    @classmethod
+    def unstreamable(cls, options: EncoderOptions) -> str | None:
+        for name in ("batch_norm", "pca"):
+            if getattr(options, name):
+                return f"{name} needs the rows of all nodes at once, but those of a graph folder stay on disk; leave it out"
+        if any(parse_channel(name).matrix == "G" for name in options.channels):
+            return "a channel that is a GCN reads the whole graph, but a graph folder stays on disk; take S2X or B2X"
+        return None
+
+    @classmethod
+    def columns_on_disk(cls, num_features: int, options: EncoderOptions, *, scaled: bool) -> tuple[int, str]:
+        """A channel of k steps is computed from that of k - 1, and X is stored where it is not read as it is."""
+        channels = map(parse_channel, options.channels)
+        files = {(channel.matrix, power) for channel in channels for power in range(1, channel.power + 1)}
+        made = scaled or options.fourier > 0 or options.projected > 0
+        return (len(files) + made) * columns_read(num_features, options), "channels"
+
+    @classmethod
+    def reads_sparse_rows(cls, options: EncoderOptions) -> bool:
+        return options.projected > 0
+
     def __init__(self, num_inputs: int, options: EncoderOptions) -> None:
         super().__init__()
         self.names, self.self_loops = options.channels, options.self_loops
@@ -164,11 +202,10 @@ class Hops(Encoder):
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
         """One `Hop` a channel: stored if it serves many steps, is not too large, and makes a step cheaper.
 
-        Those of a mapped graph are stored in files.
+        Those of a graph on disk are stored in files.
         """
-        if isinstance(graph, MappedGraph):
-            mapped = tuple(Hop(*channel_rows(graph, *parse_channel(name), self.made)) for name in self.names)
-            return Inputs(mapped[0].first, hops=mapped)
+        if graph.on_disk is not None:
+            return self.reading(graph)
         loops = {"S": 1.0, "B": 0.0, "G": self.self_loops}
         matrices = {
             kind: propagation(graph, loops[kind]) for kind in {parse_channel(name).matrix for name in self.names} - {""}
@@ -188,6 +225,13 @@ class Hops(Encoder):
                 stored[kind] = power, _stored(matrix, rows, power - reached)
                 hops[channel] = Hop(readable(stored[kind][1]), present)
         return Inputs(first, hops=tuple(hops[parse_channel(name)] for name in self.names))
+
+    def reading(self, graph: Graph, team: Team = ALONE) -> Inputs:
+        """The hops of a graph on disk are stored in files, which a team computes together."""
+        if (mapped := graph.on_disk) is None:
+            return self.inputs(graph)
+        hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.made, team)) for name in self.names)
+        return Inputs(hops[0].first, hops=hops)
 
     @torch.no_grad()
     def _features(self, graph: Graph) -> Tensor:

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,6 +16,7 @@ from localgcl.graph.csr import as_features, features_to_scipy, select_rows
 from localgcl.graph.mapped import blocks
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.flow import Averages
+from localgcl.system.team import ALONE, Team
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.
 _SPARSE_BELOW = 0.05
@@ -28,7 +29,7 @@ class Inputs:
     `propagated` means that `first` is already A X: constant features are averaged once. The matrix is dense if a method
     averages over all nodes (the exact diffusion of MVGRL). The hops encoder reads `hops`, one a channel, and nothing else.
     A batch of a GCN has `flow`, the matrix of each layer whose average is not in `first`, in place of `adjacency`; `source` is
-    the graph that batches are taken from.
+    what batches are taken from: a graph, or the rows of its averaging matrix.
     """
 
     first: Tensor | SparseMatrix
@@ -36,15 +37,7 @@ class Inputs:
     propagated: bool = False
     hops: tuple["Hop", ...] = ()
     flow: tuple[SparseMatrix, ...] = ()
-    source: "Source | None" = None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Source:
-    """A graph of which batches read some rows, and the matrix that averages over its nodes."""
-
-    graph: Graph
-    averages: Averages | None = None
+    source: Graph | Averages | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,7 +86,43 @@ _ACTIVATIONS: dict[Activation, type[nn.Module]] = {"relu": nn.ReLU, "prelu": nn.
 
 
 class Encoder(nn.Module, abc.ABC):
-    """Maps what it reads of a graph to one row of embeddings a node."""
+    """Maps what it reads of a graph to one row of embeddings a node.
+
+    What others ask of an encoder before it is built are class methods of its options.
+    """
+
+    layer_by_layer: ClassVar[bool] = False
+    """Whether a graph in memory that trains in batches is embedded one layer after the other, in blocks of rows."""
+
+    @classmethod
+    @abc.abstractmethod
+    def reach(cls, options: EncoderOptions) -> int:
+        """How often an output averages over neighbours: it depends on the nodes within so many steps."""
+
+    @classmethod
+    def smallest_dim(cls, options: EncoderOptions) -> int:  # noqa: ARG003
+        """The smallest embedding dimension."""
+        return 1
+
+    @classmethod
+    def unshareable(cls, options: EncoderOptions) -> str | None:
+        """Why ranks that each have some of the rows cannot train it, and the way out; None if they can."""
+        return f"encoder is {options.encoder}, but ranks share the rows of channels; take hops"
+
+    @classmethod
+    def unstreamable(cls, options: EncoderOptions) -> str | None:  # noqa: ARG003
+        """Why it cannot read the rows of a graph folder from disk, and the way out; None if it can."""
+        return None
+
+    @classmethod
+    @abc.abstractmethod
+    def columns_on_disk(cls, num_features: int, options: EncoderOptions, *, scaled: bool) -> tuple[int, str]:
+        """Columns a node that it keeps on disk for a graph folder, and of what; `scaled` if features are not read as stored."""
+
+    @classmethod
+    def reads_sparse_rows(cls, options: EncoderOptions) -> bool:  # noqa: ARG003
+        """Whether it can read sparse features of a graph folder from disk."""
+        return False
 
     @abc.abstractmethod
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:
@@ -105,8 +134,8 @@ class Encoder(nn.Module, abc.ABC):
             like: The result for a graph with the same edges, whose matrix is reused.
         """
 
-    def reading(self, graph: Graph) -> Inputs:
-        """What `take` takes batches from: nothing of the size of the graph is computed where it is not needed."""
+    def reading(self, graph: Graph, team: Team = ALONE) -> Inputs:  # noqa: ARG002
+        """Data that `take` slices into batches; builds nothing of the graph's size where it can. A team does it together."""
         return self.inputs(graph)
 
     @abc.abstractmethod
@@ -122,12 +151,12 @@ class Encoder(nn.Module, abc.ABC):
             generator: Source of the draws.
         """
 
-    def embed_rows(self, graph: Graph) -> Iterator[Float[Tensor, "b d"]]:
-        """Embeddings of all nodes, a block of rows at a time, in order."""
-        whole = self.reading(graph)
-        for rows in blocks(graph.num_nodes):
+    def blocks(self, graph: Graph, rows: range, team: Team = ALONE) -> Iterator[Float[Tensor, "b d"]]:
+        """Embeddings of a range of nodes, a block of rows at a time, in order. Processes of a team each have a range."""
+        whole = self.reading(graph, team)
+        for block in blocks(rows):
             with torch.no_grad():  # not while the caller has the block
-                z = self(self.take(whole, torch.arange(rows.start, rows.stop, device=graph.device)))
+                z = self(self.take(whole, torch.arange(block.start, block.stop, device=graph.device)))
             yield z
 
     def refresh_rows(self, graph: Graph) -> None:
@@ -156,6 +185,12 @@ class Layers(nn.Module, abc.ABC):
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in activated) if options.batch_norm else None
         self.activations = nn.ModuleList(_ACTIVATIONS[options.activation]() for _ in activated)
         self.row_norms = nn.ModuleList(nn.LayerNorm(width) for width in activated) if options.layer_norm else None
+
+    @classmethod
+    def columns_on_disk(cls, num_features: int, options: EncoderOptions, *, scaled: bool) -> tuple[int, str]:
+        """One layer's outputs are read while the next one's are written (see `nn.layerwise`)."""
+        widest = max(options.dim, options.hidden) if options.layers > 1 else options.dim
+        return scaled * num_features + 2 * widest, "layers"
 
     @property
     def device(self) -> torch.device:

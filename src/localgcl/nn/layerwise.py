@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from localgcl.graph import Graph
-from localgcl.graph.csr import select_rows
-from localgcl.graph.mapped import MappedGraph, blocks
+from localgcl.graph.mapped import blocks
 from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import Layers, linear, product, readable
 from localgcl.ops.cpu.averaging import average_rows
@@ -29,19 +28,20 @@ Rows = Callable[[range], Float[Tensor, "b d"]]
 """Gives a block of rows, on the device of the weights."""
 
 
-def layerwise(encoder: Layers, graph: Graph, self_loops: float | None) -> Iterator[Float[Tensor, "b d"]]:
-    """Embeddings of all nodes, a block of rows at a time, in order.
+def layerwise(encoder: Layers, graph: Graph, self_loops: float | None, rows: range) -> Iterator[Float[Tensor, "b d"]]:
+    """Embeddings of a range of nodes, a block of rows at a time, in order.
 
     Args:
         encoder: In evaluation mode.
         graph: The prepared graph, in memory or mapped.
         self_loops: Weight of a node itself in the averages of each layer; None for layers that average nothing.
+        rows: The nodes; of layers before the last, all rows are computed.
     """
     with torch.no_grad():
-        *_, (rows, depth) = _layers(encoder, graph, self_loops)
-    for block in blocks(graph.num_nodes):
+        *_, (last, depth) = _layers(encoder, graph, self_loops)
+    for block in blocks(rows):
         with torch.no_grad():  # not while the caller has the block
-            z = encoder.activated(rows(block), depth)
+            z = encoder.activated(last(block), depth)
         yield z
 
 
@@ -118,7 +118,7 @@ def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages
 
     def read(block: range) -> Any:
         if before is None:
-            return _features(graph, block, device)
+            return readable(graph.features(block).to(device))
         return torch.from_numpy(before[block.start : block.stop]).to(device)
 
     def single(compute: Callable[[], Tensor]) -> Tensor:
@@ -142,16 +142,9 @@ def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages
     return lambda block: average(products, block) + layer.bias
 
 
-def _features(graph: Graph, block: range, device: torch.device) -> Any:
-    """Features of a block as a layer reads them."""
-    if isinstance(graph, MappedGraph):
-        return graph.features(block).to(device)
-    return readable(select_rows(graph.x, torch.arange(block.start, block.stop)).to(device))
-
-
 def _all_features(graph: Graph) -> Array:
-    """Dense features of all nodes; those of a mapped graph in a file, scaled."""
-    x = channel_rows(graph, "", 0, None).values if isinstance(graph, MappedGraph) else graph.x
+    """Dense features of all nodes; those of a graph on disk in a file, scaled."""
+    x = graph.x if graph.on_disk is None else channel_rows(graph.on_disk, "", 0, None).values
     return x.numpy()
 
 
@@ -167,10 +160,11 @@ def _stored(graph: Graph, rows: Rows) -> Array:
 
 
 def _empty(graph: Graph, shape: tuple[int, int]) -> Array:
-    if not isinstance(graph, MappedGraph):
+    if graph.on_disk is None:
         return np.empty(shape, dtype=np.float32)
-    graph.cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=graph.cache) as file:  # the map keeps it open
+    cache = graph.on_disk.cache
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=cache) as file:  # the map keeps it open
         # Writing to a map on a full disk kills the process: the space is taken here, or there is an error.
         os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
         return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)

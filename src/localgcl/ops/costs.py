@@ -9,7 +9,8 @@ with the exponentials, sines and cosines of one forward and backward as elements
 * rff: N D elements, N D d products;
 * orf: N D elements, (N + d) D d products, because frequencies are made orthogonal at each draw.
 
-(threads is 1 on a GPU). Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size.
+(threads is 1 on a GPU, and `THREADS` on a CPU: with those of the machine, the same seed would give other weights elsewhere).
+Peak memory above z is $m_0 + m_1 N d$ bytes: the gradient, and chunks of a fixed size.
 `python -m benchmarks.fit_costs` fits the coefficients to measurements and writes them, with the place and date of the
 measurement, to `costs.toml` beside this file. Devices and forms that were not measured have none.
 """
@@ -29,6 +30,8 @@ from localgcl.system.devices import device_memory
 Form = Literal["exact", "sorf", "orf", "rff"]
 FORMS: tuple[Form, ...] = ("exact", "sorf", "orf", "rff")
 
+THREADS = 2
+"""Threads of a CPU for which costs are predicted, however many it has."""
 # Above this many nodes, "auto" does not fall back on the exact term when there are too few features.
 _EXACT_ANYWAY = 20_000
 
@@ -73,9 +76,9 @@ def coefficients() -> dict[str, dict[str, Coefficients]]:
 
 
 def predict(
-    form: Form, num_nodes: int, dim: int, num_features: int, device: torch.device | str = "cpu", *, threads: int | None = None
+    form: Form, num_nodes: int, dim: int, num_features: int, device: torch.device | str = "cpu", *, threads: int = THREADS
 ) -> Cost:
-    """The predicted cost of `form`; `threads` defaults to torch's own number.
+    """The predicted cost of `form` on so many threads of a CPU, or on a GPU.
 
     Raises:
         LookupError: This form has not been measured on this kind of device.
@@ -84,8 +87,7 @@ def predict(
     known = coefficients().get(kind, {}).get(form)
     if known is None:
         raise LookupError(f"no costs of {form!r} are measured on {kind}; run localgcl bench and python -m benchmarks.fit_costs")
-    parallel = (threads or torch.get_num_threads()) if kind == "cpu" else 1
-    seconds = known.seconds(*counts(form, num_nodes, dim, num_features), parallel)
+    seconds = known.seconds(*counts(form, num_nodes, dim, num_features), threads if kind == "cpu" else 1)
     # As `ops.passes.choose_backend` has it for single precision.
     backend = "triton" if kind == "cuda" else "numba" if form == "sorf" else "torch"
     if known.bytes_fixed is None or known.bytes_per_entry is None:
@@ -132,19 +134,20 @@ def exact_does_less_work(num_nodes: int, dim: int, num_features: int) -> bool:
 
 
 def explain(
-    num_nodes: int, dim: int, num_features: int, temperature: float, device: torch.device | str = "cpu", *, per: str = "step"
+    choice: Form, num_nodes: int, dim: int, num_features: int, device: torch.device | str = "cpu", *, per: str = "step"
 ) -> str:
-    """One line: what "auto" chooses, and the predicted cost of each form measured on this kind of device."""
-    choice = choose_negatives(num_nodes, dim, num_features, temperature, device=device)
-    others = [form for form in FORMS if form != choice and form in coefficients().get(torch.device(device).type, {})]
+    """What "auto" has chosen, and the predicted cost of each form measured on this kind of device."""
+    kind = torch.device(device).type
+    others = [form for form in FORMS if form != choice and form in coefficients().get(kind, {})]
     try:
         best = predict(choice, num_nodes, dim, num_features, device)
     except LookupError:
-        return f"negatives: {choice} (by work count: no costs are measured on {torch.device(device).type})"
+        return f"{choice} (by work count: no costs are measured on {kind})"
     memory = "" if best.bytes is None else f" and {best.bytes / 2**20:.0f} MiB"
     rest = [f"{form} {_time(predict(form, num_nodes, dim, num_features, device).seconds)}" for form in others]
-    predicted = f"this term alone, by {best.backend}: predicted {_time(best.seconds)}{memory} a {per}"
-    return f"negatives: {choice} ({'; '.join([predicted, ', '.join(rest)])})"
+    threads = f" on {THREADS} threads" if kind == "cpu" else ""
+    predicted = f"this term alone, by {best.backend}: predicted {_time(best.seconds)}{memory} a {per}{threads}"
+    return f"{choice} ({'; '.join([predicted, ', '.join(rest)])})"
 
 
 def _time(seconds: float) -> str:

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.graph import Graph
-from localgcl.graph.csr import CSR, csr_tensor, insert_diagonal
+from localgcl.graph.csr import CSR, insert_diagonal
 from localgcl.graph.mapped import blocks
-from localgcl.ops.blocks import block
+from localgcl.ops.blocks import Block, block
 from localgcl.ops.sparse import SparseMatrix
 
 
@@ -23,11 +23,13 @@ class Averages:
     r"""$\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of `propagation`, not built: its rows are computed when they are asked for.
 
     Args:
+        graph: The graph, whose features batches read, too.
         csr: Row i lists the nodes that node i averages over.
         roots: $D^{-1/2}$, 0 where D is. Degrees are those of the whole graph.
         self_loops: w.
     """
 
+    graph: Graph
     csr: CSR
     roots: Float[Tensor, " n"]
     self_loops: float
@@ -38,10 +40,10 @@ class Averages:
         bare = graph.neighbourhoods if self_loops > 0 else graph.csr
         incoming = bare if bare.is_symmetric else bare.reversed
         strength = strengths(incoming) + self_loops
-        return cls(incoming, torch.where(strength > 0, strength.rsqrt(), 0.0).float(), self_loops)
+        return cls(graph, incoming, torch.where(strength > 0, strength.rsqrt(), 0.0).float(), self_loops)
 
-    def rows(self, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> "Part":
-        r"""The rows of some distinct nodes. O(sum of their degrees).
+    def block(self, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> Block:
+        r"""The rows of some distinct nodes, their entries as weights. O(sum of their degrees).
 
         With `sampled`, a row of degree d above it has that many entries, drawn without replacement and scaled by d / `sampled`:
         the expected value of a product with it is that of the whole row. The node itself always stays.
@@ -56,14 +58,7 @@ class Averages:
             indptr, indices, diagonal = insert_diagonal(indptr, indices)
             own = (self.self_loops * left.square()).repeat_interleave(indptr.diff(), output_size=indices.numel())
             values = own.masked_scatter(~diagonal, values)
-        return Part(read, SparseMatrix(csr_tensor(indptr, indices, values.float(), (nodes.numel(), read.numel()))))
-
-
-class Part(NamedTuple):
-    """Rows of an averaging matrix: the nodes that they read, the asked ones first, and the entries."""
-
-    rows: Int[Tensor, " r"]
-    matrix: SparseMatrix
+        return Block(read, CSR(indptr, indices, read.numel(), weights=values.float()))
 
 
 class Flow(NamedTuple):
@@ -80,8 +75,8 @@ def flow(averages: Averages, nodes: Int[Tensor, " b"], layers: int, sampled: int
     """
     rows, matrices = nodes, []
     for _ in range(layers):
-        rows, matrix = averages.rows(rows, sampled, generator)
-        matrices.append(matrix)
+        rows, entries = averages.block(rows, sampled, generator)
+        matrices.append(SparseMatrix(entries.to_torch()))
     return Flow(rows, tuple(reversed(matrices)))
 
 

@@ -43,14 +43,10 @@ def adjacency(graph: Graph) -> SparseMatrix:
     Ones are exact in every precision. For means, divide by the row sums (`CSR.strength`) afterwards, in the precision of the
     product.
     """
-    bare, n = graph.neighbourhoods, graph.num_nodes
-    ones = torch.ones(bare.num_entries, device=bare.device)
-    matrix = csr_tensor(bare.indptr, bare.indices, ones if bare.weights is None else bare.weights, (n, n))
+    bare = graph.neighbourhoods
     if bare.is_symmetric:
-        return SparseMatrix(matrix, symmetric=True)
-    turned = bare.reversed
-    values = ones if turned.weights is None else turned.weights
-    return SparseMatrix(matrix, transpose=SparseMatrix(csr_tensor(turned.indptr, turned.indices, values, (n, n))))
+        return SparseMatrix(bare.to_torch(), symmetric=True)
+    return SparseMatrix(bare.to_torch(), transpose=SparseMatrix(bare.reversed.to_torch()))
 
 
 def _closed(csr: CSR, self_loops: float) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Float[Tensor, " k"]]:

@@ -9,9 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.graph import Graph
-from localgcl.graph.csr import CSR, select_rows, sort_edges
-from localgcl.graph.mapped import MappedGraph
-from localgcl.graph.prepare import scale
+from localgcl.graph.csr import CSR, sort_edges
 from localgcl.ops.blocks import block
 
 
@@ -61,14 +59,8 @@ def sample_subgraph(graph: Graph, nodes: Int[Tensor, " b"], hops: int, k: int, g
     bare = sort_edges(edges.rows[inside], edges.indices[inside], nodes.numel(), weights)
     simple = not graph.csr.has_loops and graph.csr.is_symmetric
     csr = CSR(bare.indptr, bare.indices, weights=bare.weights, simple=simple)
-    x, ids = feature_rows(graph, nodes), nodes.cpu().numpy()
+    x, ids = graph.features(nodes), nodes.cpu().numpy()
     return Graph(csr.indptr, csr.indices, x, node_ids=ids, structure=csr, weights=csr.weights, trusted=True)
-
-
-def feature_rows(graph: Graph, nodes: Int[Tensor, " b"]) -> Tensor:
-    """The features of some nodes as the method reads them: scaled here if the graph is mapped from a folder."""
-    rows = select_rows(graph.x, nodes)
-    return scale(rows, graph.scaling, graph.statistics) if isinstance(graph, MappedGraph) else rows
 
 
 class Reached(NamedTuple):

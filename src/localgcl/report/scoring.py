@@ -13,7 +13,7 @@ from localgcl.evaluation import evaluate
 from localgcl.graph import Split
 from localgcl.report.findings import Score
 from localgcl.report.reading import Subject
-from localgcl.training.baselines import random_init, raw_features
+from localgcl.training.fit import random_init, raw_features
 
 SPLITS = 5
 """Splits, at most."""
@@ -29,7 +29,7 @@ def read_scores(subject: Subject, *, seed: int = 0) -> tuple[tuple[Score, ...], 
     if subject.is_sample:
         return (), "", f"Scores of {graph.num_nodes:,} nodes are left to their own command: localgcl evaluate {path}"
     embedded: dict[str, Callable[[], Tensor]] = {config.method: lambda: torch.from_numpy(subject.z)}
-    if subject.model.method.trained:
+    if subject.model.method.learns:
         embedded |= {"random-init": lambda: random_init(graph, config), "raw-features": lambda: raw_features(graph, config)}
     rows: list[Score] = []
     told = ""

@@ -1,13 +1,15 @@
 """A team: processes that share one piece of work. Importing this module does not import torch."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+import os
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
 
 @runtime_checkable
 class Team(Protocol):
-    """Processes that do the same calls in the same order, each on its own share."""
+    """Processes that make the same calls in the same order, each on its own share of the work."""
 
     @property
     def rank(self) -> int:
@@ -15,25 +17,73 @@ class Team(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of processes."""
+
+    @property
+    def reduce(self) -> Callable[[Any], Any] | None:
+        """Sums a vector of a loss over the processes; None where one process has all nodes and nothing is summed."""
+
+    def sum(self, vector: Any) -> Any:
+        """The sum of all processes' vectors, for gradients and numbers to log."""
 
     def barrier(self) -> None:
         """Returns when all processes have called it."""
 
-    def told(self, value: T) -> T:
-        """The value of the first process, for decisions that all must take alike; it is pickled."""
+    def broadcast(self, value: T) -> T:
+        """Rank 0's value (pickled)."""
+
+    def device(self, name: str) -> Any:
+        """The torch device called `name`: of several GPUs, each process of a machine takes its own."""
+
+    def made(self) -> dict[str, Any]:
+        """What a run folder records of this team."""
+
+    def is_restart(self, made: dict[str, Any] | None) -> bool:
+        """Whether this team began the run that recorded `made` before a process was lost; None where there is no run."""
+
+    def summary(self) -> str:
+        """One line about what the processes sent each other; empty if there is nothing to say."""
+
+    def check_graph(self, folder: str | os.PathLike[str] | None, what: str) -> None:
+        """Raises ValueError or FileNotFoundError unless all processes can read the graph.
+
+        Args:
+            folder: The graph folder; None for a graph that is none.
+            what: The graph and what is to be done with it, for messages: "embed a graph folder, and cora is none".
+        """
 
 
 class Alone:
     """A team of one."""
 
     rank, size = 0, 1
+    reduce: Callable[[Any], Any] | None = None
+
+    def sum(self, vector: Any) -> Any:
+        return vector
 
     def barrier(self) -> None:
         """Nobody to wait for."""
 
-    def told(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         return value
+
+    def device(self, name: str) -> Any:
+        from localgcl.system.devices import choose_device  # imports torch
+
+        return choose_device(name)
+
+    def made(self) -> dict[str, Any]:
+        return {}
+
+    def is_restart(self, made: dict[str, Any] | None) -> bool:  # noqa: ARG002 - nobody starts it again
+        return False
+
+    def summary(self) -> str:
+        return ""
+
+    def check_graph(self, folder: str | os.PathLike[str] | None, what: str) -> None:
+        """One process reads any graph."""
 
 
 ALONE = Alone()

@@ -4,6 +4,6 @@ from localgcl.training.callbacks import Callback as Callback
 from localgcl.training.callbacks import StopTraining as StopTraining
 from localgcl.training.callbacks import TensorBoard as TensorBoard
 from localgcl.training.fit import fit as fit
-from localgcl.training.loop import Interrupted as Interrupted
 from localgcl.training.model import Model as Model
 from localgcl.training.run import RunFolder as RunFolder
+from localgcl.training.session import Interrupted as Interrupted

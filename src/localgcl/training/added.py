@@ -30,10 +30,6 @@ from localgcl.io.added import Addition, read_addition
 from localgcl.io.ids import ids_to_numpy, same_type
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.stored_ids import StoredIds
-from localgcl.methods import Method
-from localgcl.methods.baselines import RawFeatures
-from localgcl.methods.sugrl import SUGRL
-from localgcl.nn.hops import parse_channel
 from localgcl.system.memory import explained
 from localgcl.training.joined import Joined, join
 from localgcl.training.model import Model
@@ -82,7 +78,12 @@ def embed_added(
         ValueError: Ids, columns or weights do not fit the graph; embeddings of this model depend on the whole graph; or nothing
             changes.
     """
-    steps = reach(model.method)
+    steps = model.method.reach()
+    if steps is None:
+        raise ValueError(
+            f"embeddings of {model.config.method} are more than its encoder's output, so new nodes need the whole graph; "
+            "embed the joined files (localgcl embed RUN --edges ... --features ...)"
+        )
     if isinstance(graph, Source):
         _refuse_structural(graph)
         weight = graph.weight if weight is None else weight
@@ -103,25 +104,6 @@ def embed_added(
     names = np.concatenate([ids_to_numpy(part) for part in named])
     parts = _Parts(model, joined, steps, _new_features(model, added, sparse=_is_sparse(joined.features(new[:0]))))
     return AddedEmbeddings(names, len(new), len(changed), parts.embeddings(wanted))
-
-
-def reach(method: Method) -> int:
-    """How often the embedding of a node averages over neighbours; ValueError if a method embeds by a rule of its own."""
-    options = method.config.encoder
-    if isinstance(method, RawFeatures):
-        return 0
-    if options.encoder == "hops":
-        steps = max(parse_channel(name).power for name in options.channels)
-    else:
-        steps = options.layers if options.encoder == "gcn" else 0
-    if isinstance(method, SUGRL):
-        return steps + (2 if method.options.average_features else 1)
-    if type(method).embed is not Method.embed:
-        raise ValueError(
-            f"embeddings of {method.config.method} are more than its encoder's output, so new nodes need the whole graph; "
-            "embed the joined files (localgcl embed RUN --edges ... --features ...)"
-        )
-    return steps
 
 
 def _refuse_structural(source: Source) -> None:

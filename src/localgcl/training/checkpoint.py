@@ -57,16 +57,20 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator, team: Team = ALONE
+    folder: Path | None,
+    method: Method,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+    team: Team = ALONE,
 ) -> Progress | None:
     """Restores the newest checkpoint into the given objects; None when there is none.
 
-    The first process of a team reads it for all: they must not begin at different ones.
+    The first process of a team, which has the folder, reads it for all: they must not begin at different ones.
 
     Raises ValueError with the file's name if it is damaged, or if it is not a checkpoint of this method and optimiser.
     """
-    paths = sorted(folder.glob(_PATTERN)) if team.rank == 0 else []
-    path, content = team.told((paths[-1], paths[-1].read_bytes()) if paths else (None, b""))
+    paths = sorted(folder.glob(_PATTERN)) if folder is not None and team.rank == 0 else []
+    path, content = team.broadcast((paths[-1], paths[-1].read_bytes()) if paths else (None, b""))
     if path is None:
         return None
     try:

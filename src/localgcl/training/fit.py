@@ -1,17 +1,23 @@
-"""One call from a graph to a trained model."""
+"""fit: from a graph and a configuration to a trained model, by one process or by a team."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.graph.names import match_features
+from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.methods import find_method
 from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.methods.plugins import origin_of
-from localgcl.ops.negatives import Reduce
-from localgcl.system.devices import choose_device
+from localgcl.methods.settings import untrained
 from localgcl.system.files import remove_leftovers
 from localgcl.system.memory import explained
 from localgcl.system.provenance import describe
@@ -20,13 +26,11 @@ from localgcl.system.threads import reproducible
 from localgcl.training.callbacks import Callback, TensorBoard
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
 from localgcl.training.failed import TrainingFailed, mark_failed, require_resumable
-from localgcl.training.loop import Interrupted, train
-from localgcl.training.mapped import compute_rows, on_device, prepared_for, statistics_for
-from localgcl.training.model import Model
+from localgcl.training.fitter import fitter_of
+from localgcl.training.model import Model, statistics_for
 from localgcl.training.preflight import preflight
-from localgcl.training.ranks import Ranks
 from localgcl.training.run import RunFolder
-from localgcl.training.sharing import require_shareable
+from localgcl.training.session import Interrupted, Session, Stream
 
 
 def fit(
@@ -37,11 +41,11 @@ def fit(
     source: dict[str, Any] | None = None,
     resume: bool = False,
     warm_start: str | os.PathLike[str] | None = None,
-    reduce: Reduce | None = None,
+    team: Team = ALONE,
     callbacks: Sequence[Callback] = (),
     progress_bar: bool = False,
     force_memory: bool = False,
-    reading: int = 0,
+    read_peak_bytes: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Model:
     """Trains `config.method` on `graph`. The graph comes as loaded: preparation is part of the configuration.
@@ -53,91 +57,111 @@ def fit(
         source: Where the graph comes from, stored in the run folder so that it can be read again.
         resume: Continue the run in `folder` with that run's configuration. A finished run is returned unchanged.
         warm_start: A run folder whose weights to start from.
-        reduce: Sums a vector over ranks, where several of them train one model (see `Method.batches`). With `Ranks`, all of
-            them call this function; the first one writes the run folder, which all of them see.
+        team: The processes that train together. All of them call this function; the first one writes the run folder, which
+            all of them see.
         callbacks: Called with each logged row (see `Callback`); one that raises `StopTraining` ends training.
         progress_bar: Show one on stderr.
         force_memory: Start though the run is estimated to take more memory than there is.
-        reading: Bytes that reading the graph took at its peak, if known.
-        say: Takes the lines about memory.
+        read_peak_bytes: What reading the graph took at its peak, if known.
+        say: Takes the lines about memory and about what was chosen.
 
     Raises:
         OutOfMemory: The run is estimated not to fit, which is found before anything large is allocated, or did not fit.
     """
-    threads, run = config.training.threads, None
-    ranks = reduce if isinstance(reduce, Ranks) else None
-    team: Team = ranks or ALONE
-    if resume and folder is not None:
-        run = RunFolder.open(folder)
-        require_resumable(run.path)
-        if team.rank == 0:
-            remove_leftovers(run.path)
-        if team.told(_is_finished(run)):
-            return Model.load(run)
-        threads = threads or run.made.get("threads", 0)  # the number it was started with: another one would change the rounding
-        graph = match_features(graph, run.feature_names)
-    start = None if warm_start is None else Model.load(warm_start)
-    if start is not None and run is None:
-        graph = start.matched(graph)  # its weights belong to its columns, in its order
-    if ranks is not None:
-        require_shareable(graph, config, ranks.size)
-    device = (choose_device if ranks is None else ranks.device)(config.training.device)
-    needs = preflight(graph, config, device, force=force_memory, stored=folder is not None, reading=reading)
-    for line in needs.lines():
+    run = _resumed(folder, team) if resume and folder is not None else None
+    if run is not None and team.broadcast(run.weights.exists() and not has_checkpoint(run.path)):
+        return Model.load(run)
+    graph, start = _matched(graph, run, warm_start)
+    require_shareable(graph, config, team)
+    device: torch.device = team.device(config.training.device)
+    for line in preflight(
+        graph, config, device, force=force_memory, stored=folder is not None, read_peak_bytes=read_peak_bytes
+    ).lines():
         say(line)
+    # A resumed run takes the number of threads that it was started with: another one would change the rounding.
+    threads = config.training.threads or (0 if run is None else run.made.get("threads", 0))
     with (
         explained(f"training {config.method} with dim {config.encoder.dim}", "take a smaller dim, or fewer layers"),
         reproducible(threads, config.training.deterministic, config.training.tf32 and device.type == "cuda"),
     ):
-        # Told: files of rows are named after them, and other machines may round otherwise.
-        statistics = team.told(statistics_for(graph, config) if team.rank == 0 else {})
-        prepared = prepared_for(graph, config, statistics, None if folder is None else Path(folder))
+        # Broadcast: files of rows are named after them, and other machines may round otherwise.
+        statistics = team.broadcast(statistics_for(graph, config) if team.rank == 0 else {})
         model = Model.fresh(config, graph.num_features, statistics)
+        prepared = model.prepared(graph, None if folder is None else Path(folder))
         model.feature_names = graph.feature_names if run is None else run.feature_names
         model.structural = graph.structural
-        model.method.check(prepared)
-        warn_of_unused_weights(config.method, model.method.unweighted, prepared)
+        method = model.method
+        method.check(prepared)
+        warn_of_unused_weights(config.method, method.unweighted, prepared)
+        fitter = fitter_of(method)
         if start is not None:
             _start_from(model, start)
+        known = {} if run is None else run.made.get("chosen", {})
+        method.resolve(graph.num_nodes, device, shared=team.reduce is not None, known=known)
+        for line in method.choices(graph.num_nodes, device):
+            say(line)
         callbacks = [*callbacks, *_tensorboard(config, folder)]
         if folder is not None and run is None:
-            made = describe() | ({} if ranks is None else ranks.made()) | origin_of(config.method)
-            run = _new_run(RunFolder(Path(folder), config, source or {}, made, model.feature_names, graph.encoding), team)
-        model.method.to(device)
-        prepared = on_device(prepared, device)
-        if ranks is not None:
-            compute_rows(prepared, model.method.encoder, ranks)
-        try:
-            if model.method.trained:
-                model.history = train(
-                    model.method,
-                    prepared,
-                    config.training,
-                    reduce=reduce,
-                    run=run,
-                    resume=resume,
-                    callbacks=callbacks,
-                    progress_bar=progress_bar,
-                )
-            else:
-                model.method.refresh_statistics(next(model.method.batches(prepared)))
-            _finish(model, run if team.rank == 0 else None)
-        except Interrupted as interrupt:
-            model.history = interrupt.rows
-            _finish(model, run if team.rank == 0 else None)
-            raise
-        except TrainingFailed as error:
-            if run is None or team.rank > 0:
-                raise
-            raise mark_failed(run.path, error) from error
-        if run is not None and team.rank == 0:
-            remove_checkpoints(run.path)
+            run = _new_run(
+                RunFolder(Path(folder), config, source or {}, _made(model, team), model.feature_names, graph.encoding), team
+            )
+        method.to(device)
+        generator = torch.Generator(device).manual_seed(config.training.seed)
+        own = run if team.rank == 0 else None
+        session = Session(generator, team, own, resume, callbacks, progress_bar)
+        with _stored(model, own):
+            model.history = fitter(method, Stream(method, prepared.to(device), team), session)
     return model
 
 
-def _is_finished(run: RunFolder) -> bool:
-    """Whether a run has weights and no checkpoint."""
-    return run.weights.exists() and not has_checkpoint(run.path)
+def require_shareable(graph: Graph, config: Config, team: Team) -> None:
+    """Raises ValueError if a team of ranks cannot train so: their results would not be those of one process."""
+    if team.reduce is None:
+        return
+    kind, batch = find_method(config.method), config.training.batch
+    if (reason := kind.unshareable(config)) is not None:
+        raise ValueError(f"{team.size} ranks cannot share this run: {reason}")
+    if not team.size <= batch < graph.num_nodes:
+        raise ValueError(
+            f"batch is {batch}, but {team.size} ranks share batches of a graph of {graph.num_nodes} nodes; take {team.size} or "
+            "more, and fewer than the nodes"
+        )
+    if not kind.reads_from_disk(graph, config):
+        raise ValueError(f"the features of {graph.name} are sparse, but ranks read dense rows; convert a dense table")
+
+
+def random_init(graph: Graph, config: Config, device: str = "cpu") -> Float[Tensor, "n d"]:
+    """Embeddings by the encoder of `config` with its initial weights: what a run is measured against."""
+    return fit(graph, untrained(config).replace(device=device)).embed(graph)
+
+
+def raw_features(graph: Graph, config: Config) -> Tensor:
+    """The features as `config` scales them; sparse ones stay sparse, except where columns are standardised."""
+    preparation = config.preparation
+    return prepare(graph, preparation, column_statistics(graph, preparation.scaling)).x
+
+
+def _resumed(folder: str | os.PathLike[str], team: Team) -> RunFolder:
+    """The run to go on with."""
+    run = RunFolder.open(folder)
+    require_resumable(run.path)
+    if team.rank == 0:
+        remove_leftovers(run.path)
+    return run
+
+
+def _matched(graph: Graph, run: RunFolder | None, warm_start: str | os.PathLike[str] | None) -> tuple[Graph, Model | None]:
+    """The graph with its columns in the order of the run that goes on or that gives the weights; and the latter's model."""
+    start = None if warm_start is None else Model.load(warm_start)
+    if run is not None:
+        return match_features(graph, run.feature_names), start
+    return (graph if start is None else start.matched(graph)), start
+
+
+def _made(model: Model, team: Team) -> dict[str, Any]:
+    """What a run folder records: machine and versions, team, plug-in, and what was chosen for graph and machine."""
+    chosen = {"chosen": model.method.chosen} if model.method.chosen else {}
+    return describe() | team.made() | origin_of(model.config.method) | chosen
 
 
 def _new_run(run: RunFolder, team: Team) -> RunFolder:
@@ -150,11 +174,22 @@ def _new_run(run: RunFolder, team: Team) -> RunFolder:
     return run
 
 
-def _finish(model: Model, run: RunFolder | None) -> None:
-    model.method.eval()
-    model.step = int(model.history[-1]["step"]) + 1 if model.history else 0
+@contextmanager
+def _stored(model: Model, run: RunFolder | None) -> Iterator[None]:
+    """Stores the model after training, and after an interruption; marks a run that failed."""
+    try:
+        yield
+    except Interrupted as interrupt:
+        model.history = interrupt.rows
+        model.finish(run)
+        raise
+    except TrainingFailed as error:
+        if run is None:
+            raise
+        raise mark_failed(run.path, error) from error
+    model.finish(run)
     if run is not None:
-        model.save(run)
+        remove_checkpoints(run.path)
 
 
 def _start_from(model: Model, other: Model) -> None:

@@ -6,17 +6,23 @@ The constants below were measured; `python -m benchmarks.memory_check` compares 
 """
 
 import dataclasses
+import shutil
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from localgcl.config import Config, Preparation
 from localgcl.graph import Graph
+from localgcl.graph.arrays import ids_memory
 from localgcl.graph.mapped import BLOCK
 from localgcl.methods import find_method
-from localgcl.methods.mode import fits_quarter
+from localgcl.methods.mode import in_mode
+from localgcl.nn.encoders import encoder_kind
+from localgcl.nn.hops import columns_read
 from localgcl.nn.layers import sparse_enough
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
+from localgcl.system.memory import OutOfMemory
 from localgcl.training.state import declared_method
 from localgcl.training.step import SMALL
 
@@ -128,7 +134,7 @@ def estimate(sizes: Sizes, config: Config, device: torch.device, *, stored: bool
     `stored` says whether there is a run folder, into which checkpoints are written.
     """
     on_gpu = device.type == "cuda"
-    compiled = COMPILER if not on_gpu and getattr(config.options, "negatives", "") in ("auto", "sorf") else 0
+    compiled = COMPILER if not on_gpu and find_method(config.method).compiles(config) else 0
     held = INTERPRETER + (CUDA_HOST if on_gpu else 0) + compiled + sizes.graph
     features, scaled = FLOAT * sizes.nodes * sizes.columns, config.preparation.scaling != "raw"
     prepared = (PREPARED + sizes.weighted * FLOAT) * sizes.prepared + 2 * INDEX * sizes.nodes + scaled * features
@@ -143,7 +149,8 @@ def estimate(sizes: Sizes, config: Config, device: torch.device, *, stored: bool
     embeddings = FLOAT * sizes.nodes * sum(stack[-1] for stack in parts)
     # Layer by layer a pass holds the outputs of two layers on the host, of the last one as the result. With batch norm one such
     # pass ends the training.
-    layered = layer_by_layer(config, sizes.nodes)
+    kind = find_method(config.method)
+    layered = kind.embeds_in_layers(sizes.nodes, config)
     layers = 2 * FLOAT * sizes.nodes * max(parts[0][1:]) if layered else 0
     training = TRAINED * weights + max(step, checkpoint, layers if config.encoder.batch_norm else 0)
     one_pass = _pass_memory(sizes, config, device) if not layered else 4 * FLOAT * min(sizes.nodes, BLOCK) * max(parts[0])
@@ -157,12 +164,6 @@ def estimate(sizes: Sizes, config: Config, device: torch.device, *, stored: bool
     phases = preparing, prepared + training, embedding
     pieces = PIECES * min(len(parts), MOST_PIECES)
     return Estimate(held, *(phase + min(3 * phase // 2, pieces) for phase in phases))
-
-
-def layer_by_layer(config: Config, num_nodes: int) -> bool:
-    """Whether a graph in memory is embedded one layer after the other in blocks of rows, as batches of a GCN are meant for."""
-    streams = find_method(config.method).streams() and config.encoder.encoder == "gcn"
-    return streams and 0 < config.training.batch < num_nodes
 
 
 def reversed_share(graph: Graph, sample: int = 512) -> float:
@@ -185,9 +186,8 @@ def step_memory(sizes: Sizes, config: Config, device: torch.device) -> int:
     kind = find_method(config.method)
     memory = kind.batch_memory if 0 < config.training.batch < sizes.nodes else kind.memory
     size = memory(sizes.nodes, sizes.prepared, sizes.columns, config)
-    if getattr(config.options, "mode", None) == "auto" and not fits_quarter(size, device):
-        return memory(sizes.nodes, sizes.prepared, sizes.columns, config.replace(mode="scalable"))
-    return size
+    chosen = in_mode(config, size, device)
+    return size if chosen is config else memory(sizes.nodes, sizes.prepared, sizes.columns, chosen)
 
 
 def _pass_memory(sizes: Sizes, config: Config, device: torch.device) -> int:
@@ -201,3 +201,37 @@ def _pass_memory(sizes: Sizes, config: Config, device: torch.device) -> int:
     if kind.streams() or (kind.encodes and not 0 < config.training.batch < sizes.nodes):
         return alone
     return max(alone, step_memory(sizes, config.replace(batch=0), device))
+
+
+def mapped_memory(graph: Graph, config: Config, device: torch.device) -> int:
+    """Bytes of a run that leaves the graph on disk: a few numbers a node, a block of rows, and one batch.
+
+    What is mapped does not count: the system drops it when memory is short.
+    """
+    encoder, columns = config.encoder, columns_read(graph.num_features, config.encoder)
+    # Degrees, sums of weights and inverse roots with temporaries, a mark for each channel; and the names of the nodes.
+    nodes = graph.num_nodes * (5 * INDEX + FLOAT + len(encoder.channels)) + ids_memory(graph.node_ids)
+    widest = sum(max(stack[1:]) for stack in encoder_stacks(graph.num_features, encoder))
+    block = BLOCK * FLOAT * 4 * (columns + widest)
+    kind, degree = find_method(config.method), -(-graph.num_edges // graph.num_nodes)
+    rows = min(graph.num_nodes, config.training.batch * (1 + min(degree, config.training.sampled or degree)))
+    if encoder_kind(encoder).layer_by_layer:
+        batch = kind.batch_memory(graph.num_nodes, graph.num_edges, graph.num_features, config)
+    else:  # as on a graph of the batch's own size, with the mean degree of this one
+        batch = kind.memory(rows, rows * degree, graph.num_features, config)
+    return INTERPRETER + (CUDA_HOST if device.type == "cuda" else 0) + nodes + block + batch
+
+
+def check_disk(graph: Graph, config: Config, cache: Path) -> None:
+    """Raises OutOfMemory if the files of the channels, or of the layers of a GCN, would not fit on the disk."""
+    scaled = config.preparation.scaling != "raw"
+    columns, what = encoder_kind(config.encoder).columns_on_disk(graph.num_features, config.encoder, scaled=scaled)
+    size = FLOAT * graph.num_nodes * columns
+    place = next(parent for parent in (cache, *cache.parents) if parent.exists())
+    there = sum(path.stat().st_size for path in cache.glob("*.npy")) if cache.is_dir() else 0
+    free = shutil.disk_usage(place).free
+    if size > free + there:
+        raise OutOfMemory(
+            f"the {what} take {size / 2**30:.1f} GiB in {cache}, and {free / 2**30:.1f} GiB are free; "
+            f"free some space, or take fewer {what}"
+        )

@@ -15,16 +15,18 @@ from torch import Tensor
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.checks import column_names
+from localgcl.graph.mapped import cache_folder, mapped, mapped_statistics
 from localgcl.graph.names import match_features
-from localgcl.graph.prepare import ColumnStatistics, prepare, with_as_many_columns
+from localgcl.graph.prepare import ColumnStatistics, column_statistics, prepare, with_as_many_columns
 from localgcl.losses.finite import non_finite_rows
-from localgcl.methods import METHODS, Method
+from localgcl.methods import METHODS, Method, find_method
+from localgcl.nn.encoders import encoder_kind
 from localgcl.system.devices import choose_device
 from localgcl.system.memory import explained
+from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
 from localgcl.training.failed import require_resumable
-from localgcl.training.mapped import prepared_for, reads_rows
-from localgcl.training.memory import layer_by_layer
+from localgcl.training.memory import check_disk
 from localgcl.training.run import RunFolder
 from localgcl.training.state import check_statistics, check_tensors, declared_state, load_state
 from localgcl.training.tensors import read_tensors, write_tensors
@@ -68,14 +70,7 @@ class Model:
         Columns are matched by name, and by position where the features of training or of `graph` have no names (see
         `match_features`).
         """
-        graph = self.matched(graph)
-        if reads_rows(graph, self.config):
-            return _joined(self.embed_blocks(graph), graph.num_nodes)
-        prepared = prepare(graph, self.config.preparation, self.statistics)
-        self.method.eval()
-        if layer_by_layer(self.config, graph.num_nodes):
-            return _finite(_joined(self.method.embed_rows(prepared), graph.num_nodes))
-        return self.embed_prepared(prepared)
+        return _joined(self.embed_blocks(graph), graph.num_nodes)
 
     @torch.no_grad()
     def embed_prepared(self, prepared: Graph) -> Float[Tensor, "n d"]:
@@ -84,21 +79,51 @@ class Model:
         return _finite(self.method.embed(self.method.prepare(prepared.to(self.device))).cpu())
 
     @torch.no_grad()
-    def embed_blocks(self, graph: Graph, *, cache: "Path | None" = None) -> Iterator[Float[Tensor, "b d"]]:
-        """Embeddings a block of rows at a time, in order: one block, unless the graph is that of a folder and stays on disk.
+    def embed_blocks(
+        self, graph: Graph, rows: range | None = None, *, team: Team = ALONE, cache: "Path | None" = None
+    ) -> Iterator[Float[Tensor, "b d"]]:
+        """Embeddings a block of rows at a time, in order: one block, unless the method can embed a part of the rows.
 
         Args:
             graph: The graph.
+            rows: The nodes; all when not given.
+            team: Processes that each embed a range of nodes, and compute together what all of them need.
             cache: Where to keep rows if the graph folder cannot be written to.
         """
         graph = self.matched(graph)
-        if not reads_rows(graph, self.config):
-            yield self.embed(graph)
-            return
-        prepared = prepared_for(graph, self.config, self.statistics, cache)
+        rows = range(graph.num_nodes) if rows is None else rows
+        kind = type(self.method)
+        by_rows = kind.reads_from_disk(graph, self.config) and not encoder_kind(self.config.encoder).layer_by_layer
+        if team.reduce is not None and not by_rows:
+            raise ValueError(
+                f"{team.size} ranks embed by rows, which takes a run of hops on batches smaller than the graph, and a folder "
+                "with the columns of training in their order; leave torchrun and --engine out"
+            )
+        prepared = self.prepared(graph, cache)
         self.method.eval()
-        for rows in self.method.embed_rows(prepared):
-            yield _finite(rows.cpu())
+        if prepared.on_disk is None and not kind.embeds_in_layers(graph.num_nodes, self.config):
+            yield self.embed_prepared(prepared)[rows.start : rows.stop]
+            return
+        for block in self.method.embed_blocks(prepared, rows, team):
+            yield _finite(block.cpu())
+
+    def prepared(self, graph: Graph, cache: "Path | None" = None) -> Graph:
+        """The graph as the method reads it: in memory, or mapped; `cache` may keep rows that the graph folder cannot."""
+        if not type(self.method).reads_from_disk(graph, self.config):
+            return prepare(graph, self.config.preparation, self.statistics)
+        if (reason := encoder_kind(self.config.encoder).unstreamable(self.config.encoder)) is not None:
+            raise ValueError(reason)
+        assert graph.folder is not None
+        place = cache_folder(graph.folder, cache)
+        check_disk(graph, self.config, place)
+        return mapped(graph, self.config.preparation, self.statistics, place)
+
+    def finish(self, run: RunFolder | None) -> None:
+        """Called after training: counts the steps, and stores the model."""
+        self.method.eval()
+        self.step = int(self.history[-1]["step"]) + 1 if self.history else 0
+        if run is not None:
+            self.save(run)
 
     def matched(self, graph: Graph) -> Graph:
         """The graph with the feature columns of training, in their order (see `match_features`, `with_as_many_columns`)."""
@@ -117,8 +142,12 @@ class Model:
 
     def save(self, folder: "str | os.PathLike[str] | RunFolder") -> None:
         """Writes the weights and, into a new folder, the configuration."""
-        names = self.feature_names
-        run = folder if isinstance(folder, RunFolder) else RunFolder.create(folder, self.config, {}, feature_names=names)
+        made = {"chosen": self.method.chosen} if self.method.chosen else {}
+        run = (
+            folder
+            if isinstance(folder, RunFolder)
+            else RunFolder.create(folder, self.config, {}, made, feature_names=self.feature_names)
+        )
         tensors = {f"method.{name}": value for name, value in self.method.state_dict().items()}
         tensors |= {f"statistics.{name}": value for name, value in self.statistics.items()}
         facts = {"num_inputs": self.num_inputs, "step": self.step, "structural": self.structural}
@@ -173,10 +202,18 @@ class Model:
         return model
 
 
+def statistics_for(graph: Graph, config: Config) -> ColumnStatistics:
+    """Column statistics of the training graph."""
+    on_disk = find_method(config.method).reads_from_disk(graph, config)
+    return (mapped_statistics if on_disk else column_statistics)(graph, config.preparation.scaling)
+
+
 def _joined(blocks: Iterator[Float[Tensor, "b d"]], num_nodes: int) -> Float[Tensor, "n d"]:
     """All blocks of rows one after another, on the CPU; two copies of them all are never held."""
     start, joined = 0, torch.empty(0, 0)
     for block in blocks:
+        if len(block) == num_nodes:
+            return block
         joined = torch.empty(num_nodes, block.shape[1]) if start == 0 else joined
         joined[start : start + len(block)] = block
         start += len(block)

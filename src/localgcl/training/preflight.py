@@ -14,11 +14,11 @@ from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.io.sizes import FileSize, count_edges, file_size
 from localgcl.methods import find_method
+from localgcl.nn.encoders import encoder_kind
 from localgcl.system.devices import free_device_memory
 from localgcl.system.limits import available_memory, free_memory, resident_memory
 from localgcl.system.memory import OutOfMemory
-from localgcl.training.mapped import mapped_memory, reads_rows
-from localgcl.training.memory import LATE, Estimate, Sizes, estimate, reading_memory
+from localgcl.training.memory import LATE, Estimate, Sizes, estimate, mapped_memory, reading_memory
 
 BATCHES, SAMPLED = (2048, 1024, 512, 256, 128), 5
 """Nodes of mini-batches that are tried where the whole graph does not fit, and neighbours of each node."""
@@ -60,7 +60,7 @@ class Needs(NamedTuple):
 
 
 def preflight(
-    graph: Graph, config: Config, device: torch.device, *, force: bool = False, stored: bool = True, reading: int = 0
+    graph: Graph, config: Config, device: torch.device, *, force: bool = False, stored: bool = True, read_peak_bytes: int = 0
 ) -> "Needs":
     """What a run takes and what there is, before anything large is allocated.
 
@@ -70,13 +70,13 @@ def preflight(
         device: Where it is trained.
         force: Go on though it does not fit.
         stored: Whether there is a run folder, into which checkpoints are written.
-        reading: What reading the graph took at its peak, where that is known. It is over: it is shown, and refuses nothing.
+        read_peak_bytes: What reading the graph took at its peak, if known. It is over: it is shown, and refuses nothing.
 
     Raises:
         OutOfMemory: It does not fit, on the host or on the GPU. The message names the largest `dim` that would.
     """
     room = Room.on(device)
-    if reads_rows(graph, config):
+    if find_method(config.method).reads_from_disk(graph, config):
         host = mapped_memory(graph, config, device)
         if not (force or room.holds(host)):
             takes = f"training {config.method} on a graph folder takes about {in_gib(host)} of {_available(room.host)}"
@@ -94,7 +94,7 @@ def preflight(
     if not (force or fits(need)):
         takes = f"training {config.method} with dim {config.encoder.dim} takes about {_too_much(held, need, room)}"
         raise OutOfMemory(f"{takes}; {_advice(held, estimated, config, fits)}, or {_FORCE}")
-    return Needs(max(held + need.growth, reading), need.device, room)
+    return Needs(max(held + need.growth, read_peak_bytes), need.device, room)
 
 
 def in_fitting_batches(graph: Graph, config: Config, device: torch.device, *, stored: bool = True) -> tuple[Config, str]:
@@ -103,7 +103,7 @@ def in_fitting_batches(graph: Graph, config: Config, device: torch.device, *, st
     Otherwise the settings as they are and an empty line: `preflight` then passes or refuses them.
     """
     training, whole = config.training, preflight(graph, config, device, force=True, stored=stored)
-    if training.batch or whole.fit or not find_method(config.method).trained:
+    if training.batch or whole.fit or find_method(config.method).fitter != "steps":
         return config, ""
     for batch in (size for size in BATCHES if size < graph.num_nodes):
         smaller = config.replace(batch=batch, sampled=training.sampled or SAMPLED)
@@ -151,7 +151,7 @@ def largest_dim(estimated: Callable[[Config], Estimate], config: Config, fits: C
 
 def smallest_dim(config: Config) -> int:
     """The smallest dim that these settings allow: one column a channel of hops."""
-    return len(config.encoder.channels) if config.encoder.encoder == "hops" else 1
+    return encoder_kind(config.encoder).smallest_dim(config.encoder)
 
 
 def in_gib(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Ranks: processes that train one model together, started by torchrun.
+"""Ranks: processes that train one model together, such as torchrun starts, and how they find each other.
 
 No rows travel between them. Every machine sees the graph folder, so each rank maps it and reads the rows that it needs, from
 memory that the ranks of one machine share or from the shared file system. What they send each other are sums: of psi and
@@ -7,23 +7,33 @@ counts for the negative term, and of gradients. Neither grows with the graph.
 
 import contextlib
 import dataclasses
+import datetime
 import hashlib
+import logging
 import os
 import platform
 import time
-from collections.abc import Iterator
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
+from localgcl.config import LocalGCLWarning
 from localgcl.graph.stored import HEADER
 from localgcl.system.devices import choose_device
 
 T = TypeVar("T")
 
+STEP_SECONDS = 120
+"""A rank that waits longer than this for the others within a step gives up: one of them hangs."""
+_WAIT_SECONDS = 24 * 3600  # for a file that another rank writes; a rank that dies is noticed at once
+_ENVIRONMENT = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _NO_ID = "none"  # what torchrun calls a job without --rdzv-id
 
 
@@ -42,11 +52,11 @@ class Traffic:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ranks:
-    """A `Team` of processes. Called with a vector, it returns the sum of theirs: what losses take as `reduce`.
+    """A `Team` of processes of torch.distributed.
 
     Args:
         rank: The number of this process.
-        size: How many there are.
+        size: Number of processes.
         steps: The group that sums, with a short timeout.
         waits: The group that waits for slow work.
         traffic: Counters.
@@ -58,11 +68,16 @@ class Ranks:
     waits: Any
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
 
-    def __call__(self, vector: Tensor) -> Tensor:
+    @property
+    def reduce(self) -> Callable[[Tensor], Tensor]:
+        """Sums a vector of the loss over all ranks."""
+        return self._reduce
+
+    def _reduce(self, vector: Tensor) -> Tensor:
         self.traffic.negatives += vector.numel() * vector.element_size()
         return self._sum(vector)
 
-    def add_up(self, vector: Tensor) -> Tensor:
+    def sum(self, vector: Tensor) -> Tensor:
         """The sum of all ranks' vectors, for gradients and numbers to log."""
         self.traffic.gradients += vector.numel() * vector.element_size()
         return self._sum(vector)
@@ -80,8 +95,8 @@ class Ranks:
         with noticing():
             dist.barrier(group=self.waits)
 
-    def told(self, value: T) -> T:
-        """The value of rank 0."""
+    def broadcast(self, value: T) -> T:
+        """Rank 0's value (pickled)."""
         values = [value if self.rank == 0 else None]
         with noticing():
             dist.broadcast_object_list(values, group_src=0, group=self.waits)
@@ -89,21 +104,17 @@ class Ranks:
         return result
 
     def made(self) -> dict[str, Any]:
-        """What a run folder keeps of this team: its size, and the job that it belongs to if that has a name."""
+        """The number of ranks, and the name of the job if it has one."""
         job = os.environ.get("TORCHELASTIC_RUN_ID", _NO_ID)
         return {"ranks": self.size} | ({} if job == _NO_ID else {"job": job})
 
-    def restarted(self) -> bool:
-        """Whether torchrun has started any of the ranks again; all of them call it."""
-        return bool(self.add_up(torch.tensor(float(restarts()))))
+    def is_restart(self, made: dict[str, Any] | None) -> bool:
+        """Whether this team began the run that recorded `made` before a rank was lost; all ranks call it.
 
-    def began(self, made: dict[str, Any] | None) -> bool:
-        """Whether this team began a run before a rank was lost; all ranks call it, with what its folder keeps if there is one.
-
-        A machine that is started anew counts no restarts, so the name of the job tells, where it has one.
+        The name of the job tells, where it has one: a machine that is started anew counts no restarts.
         """
-        again, job = self.restarted(), self.made().get("job")
-        return self.told(made is not None and (again if job is None else made.get("job") == job))
+        again, job = bool(self.sum(torch.tensor(float(restarts())))), self.made().get("job")
+        return self.broadcast(made is not None and (again if job is None else made.get("job") == job))
 
     @property
     def name(self) -> str:
@@ -117,23 +128,105 @@ class Ranks:
             return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
         return device
 
-    def require_folder(self, folder: str | None) -> None:
-        """Raises FileNotFoundError if rank 0 was given a graph folder, and this rank finds none there."""
-        theirs = self.told(folder)
-        if theirs is not None and folder is None:
-            raise FileNotFoundError(f"there is no graph folder at {theirs}; every machine needs it at the same path")
+    def summary(self) -> str:
+        """What this rank has handed over, and how long it waited."""
+        sent = self.traffic
+        return (
+            f"each rank summed {sent.negatives / 2**20:.1f} MiB for negatives and {sent.gradients / 2**20:.1f} MiB of "
+            f"gradients, in {sent.seconds:.1f} s"
+        )
 
-    def require_same(self, folder: str | os.PathLike[str]) -> None:
-        """Raises FileNotFoundError or ValueError unless this rank sees the graph folder that rank 0 sees."""
-        header = Path(folder) / HEADER
-        if not header.is_file():
-            raise FileNotFoundError(f"there is no graph folder at {folder}; every machine needs it at the same path")
-        found = hashlib.sha256(header.read_bytes()).hexdigest()
-        if found != self.told(found):
+    def check_graph(self, folder: str | os.PathLike[str] | None, what: str) -> None:
+        """Raises ValueError unless the graph is a folder, or FileNotFoundError unless all ranks see the one of rank 0."""
+        theirs = self.broadcast(None if folder is None else os.fspath(folder))
+        if theirs is not None and (folder is None or not (Path(folder) / HEADER).is_file()):
+            raise FileNotFoundError(f"there is no graph folder at {theirs}; every machine needs it at the same path")
+        if folder is None:
+            raise ValueError(f"{self.size} ranks {what} is none; make one with localgcl convert")
+        found = hashlib.sha256((Path(folder) / HEADER).read_bytes()).hexdigest()
+        if found != self.broadcast(found):
             raise ValueError(
                 f"the graph folder at {folder} is another one than that of rank 0; every machine needs the same one there"
             )
         self.barrier()
+
+
+def started_by_torchrun() -> bool:
+    """Whether this process is one of several that torchrun, or something that sets the same variables, has started."""
+    return all(name in os.environ for name in _ENVIRONMENT)
+
+
+@contextlib.contextmanager
+def join_ranks() -> Iterator[Ranks]:
+    """This process as one of the ranks that torchrun, or Ray, has started.
+
+    All ranks but the first are silent. Errors say which rank had them.
+    """
+    mine = not dist.is_initialized()  # Ray makes the group itself
+    short, long = (datetime.timedelta(seconds=seconds) for seconds in (STEP_SECONDS, _WAIT_SECONDS))
+    with noticing():
+        if mine:
+            store, rank, size = next(iter(rendezvous("env://", timeout=short)))
+            dist.init_process_group("gloo", store=unused_part(store, rank, size), rank=rank, world_size=size, timeout=short)
+        steps, waits = (dist.new_group(backend="gloo", timeout=timeout) for timeout in (short, long))
+    ranks = Ranks(dist.get_rank(), dist.get_world_size(), steps, waits)
+    try:
+        with contextlib.nullcontext() if ranks.rank == 0 else _silence():
+            yield ranks
+        ranks.barrier()  # a rank that leaves closes its connections
+    except OSError as error:
+        raise _named(error, OSError, ranks) from error
+    except ValueError as error:
+        raise _named(error, ValueError, ranks) from error
+    finally:
+        if mine:
+            dist.destroy_process_group()
+
+
+def unused_part(store: Any, rank: int, size: int) -> Any:
+    """A part of the store that all ranks agree on and none has written to before.
+
+    torchrun keeps one store over restarts, and gloo would find the addresses of ranks that are dead. Numbers of restarts do not
+    tell them apart: torchrun counts them on each machine. So rank 0 draws a name. Another rank asks for it under a name of its
+    own, to which nobody has answered before, and rank 0 answers until all have it.
+    """
+    name = uuid.uuid4().hex
+    if rank > 0:
+        store.set(f"asking/{rank}", name)
+        name = store.get(f"answer/{name}").decode()  # waits for it
+        store.set(f"{name}/{rank}", "here")
+        return _part(name, store)
+    missing, deadline = set(range(1, size)), time.monotonic() + STEP_SECONDS
+    while missing:
+        for other in [other for other in missing if store.check([f"asking/{other}"])]:
+            store.set(f"answer/{store.get(f'asking/{other}').decode()}", name)
+        missing = {other for other in missing if not store.check([f"{name}/{other}"])}
+        if missing and time.monotonic() > deadline:
+            raise LostRank(f"{len(missing)} of {size} ranks did not start within {STEP_SECONDS} seconds; see their errors")
+        time.sleep(0.01)
+    return _part(name, store)
+
+
+def _part(name: str, store: Any) -> Any:
+    return dist.PrefixStore(name, store)  # type: ignore[attr-defined]  # torch documents it, and does not declare it
+
+
+def _named(error: Exception, kind: type[Exception], ranks: Ranks) -> Exception:
+    return kind(f"{ranks.name}: {error}")
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Hides the library's notes and warnings: all ranks have the same ones."""
+    logger = logging.getLogger("localgcl")
+    level = logger.level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LocalGCLWarning)
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import torch
 from localgcl.config import TrainingOptions
 from localgcl.graph import Graph
 from localgcl.methods import Batch, Method, Terms
-from localgcl.training.ranks import Ranks
+from localgcl.system.team import ALONE, Team
 
 # Steps that run eagerly before recording: in them kernels are compiled and buffers allocated.
 _EAGER = 3
@@ -34,11 +34,22 @@ def make_optimiser(method: Method, training: TrainingOptions, graph: Graph) -> t
 
 
 def make_step(
-    method: Method, training: TrainingOptions, graph: Graph, optimiser: torch.optim.Optimizer, generator: torch.Generator
+    method: Method,
+    training: TrainingOptions,
+    graph: Graph,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+    team: Team = ALONE,
+    asked: Callable[[], bool] = lambda: False,
 ) -> "EagerStep | RecordedStep":
-    """A recorded step where that is possible and faster, else an eager one."""
+    """The step of a team; for one process a recorded step where that is possible and faster, else an eager one.
+
+    `asked` says whether this process was asked to stop.
+    """
+    if team.reduce is not None:
+        return SharedStep(method, optimiser, generator, team, asked)
     kind = RecordedStep if recordable(method, training, graph) else EagerStep
-    return kind(method, optimiser, generator)
+    return kind(method, optimiser, generator, asked)
 
 
 def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
@@ -51,8 +62,19 @@ def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
 class EagerStep:
     """Launches kernels one by one: `loss` computes the terms, `update` does backward and optimiser."""
 
-    def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
-        self.method, self.optimiser, self.generator = method, optimiser, generator
+    def __init__(
+        self,
+        method: Method,
+        optimiser: torch.optim.Optimizer,
+        generator: torch.Generator,
+        asked: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.method, self.optimiser, self.generator, self.asked = method, optimiser, generator, asked
+
+    @property
+    def stopping(self) -> bool:
+        """Whether training was asked to stop after this step."""
+        return self.asked()
 
     def loss(self, batch: Batch) -> Terms:
         self.terms = self.method.loss(batch, self.generator)
@@ -77,22 +99,24 @@ class EagerStep:
 class SharedStep(EagerStep):
     """A step of many ranks. Each has a share of the loss; the gradients and terms of all are summed in one message.
 
-    `asked` says whether this rank was asked to stop; after `loss`, `stopping` says whether any rank was. It travels in the same
-    message, so that all ranks stop after the same step.
+    After `loss`, `stopping` says whether any rank was asked to stop. That travels in the same message, so that all ranks stop
+    after the same step.
     """
-
-    stopping = False
 
     def __init__(
         self,
         method: Method,
         optimiser: torch.optim.Optimizer,
         generator: torch.Generator,
-        ranks: Ranks,
+        team: Team,
         asked: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(method, optimiser, generator)
-        self.ranks, self.asked = ranks, asked
+        super().__init__(method, optimiser, generator, asked)
+        self.team, self._stopping = team, False
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
 
     def loss(self, batch: Batch) -> Terms:
         super().loss(batch)
@@ -102,11 +126,11 @@ class SharedStep(EagerStep):
         # The share of clamped rows is that of the worst channel on each rank: its sum is an upper bound.
         values = torch.stack([*self.terms.values(), torch.full_like(self.terms["loss"], self.asked())])
         message = torch.cat([gradient.flatten() for gradient in gradients] + [values.to(gradients[0])])
-        *sums, values = self.ranks.add_up(message).split([gradient.numel() for gradient in gradients] + [len(values)])
+        *sums, values = self.team.sum(message).split([gradient.numel() for gradient in gradients] + [len(values)])
         for gradient, total in zip(gradients, sums, strict=True):
             gradient.copy_(total.view_as(gradient))
         self.terms = dict(zip(self.terms, values, strict=False))  # one more: whether to stop
-        self.stopping = bool(values[-1])
+        self._stopping = bool(values[-1])
         return self.terms
 
     def update(self, learning_rate: float) -> None:
@@ -116,12 +140,23 @@ class SharedStep(EagerStep):
 class RecordedStep:
     """Runs the first steps eagerly, then replays one recorded step; `loss` does all of a step."""
 
-    def __init__(self, method: Method, optimiser: torch.optim.Optimizer, generator: torch.Generator) -> None:
-        self.eager = EagerStep(method, optimiser, generator)
+    def __init__(
+        self,
+        method: Method,
+        optimiser: torch.optim.Optimizer,
+        generator: torch.Generator,
+        asked: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.eager = EagerStep(method, optimiser, generator, asked)
         self.learning_rate = optimiser.param_groups[0]["lr"]
         self.taken, self.stream = 0, torch.cuda.Stream()
         self.graph: torch.cuda.CUDAGraph | None = None
         self.batch: Batch | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether training was asked to stop after this step."""
+        return self.eager.stopping
 
     def loss(self, batch: Batch) -> Terms:
         assert self.batch in (None, batch), "a recorded step has one batch"

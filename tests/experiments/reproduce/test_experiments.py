@@ -164,7 +164,7 @@ def test_choices_differ_from_the_recipe_somewhere() -> None:
 def test_lines_come_from_the_registry_of_methods() -> None:
     names = [line.method for line in (*BASELINES, *FLOOR)]
     assert sorted([*names, "local-gcl"]) == sorted(METHODS)
-    assert [line.method for line in FLOOR] == [name for name, kind in METHODS.items() if not kind.trained]
+    assert [line.method for line in FLOOR] == [name for name, kind in METHODS.items() if not kind.learns]
 
 
 def test_only_rows_of_equal_budget_are_ranked() -> None:

@@ -22,7 +22,7 @@ def chosen_methods(named: Sequence[str]) -> list[str]:
     named = [name for text in named for name in text.split(",")]
     for name in named:
         find_method(name)
-    methods = [name for name in dict.fromkeys(named or METHODS) if METHODS[name].trained]
+    methods = [name for name in dict.fromkeys(named or METHODS) if METHODS[name].learns]
     if not methods:
         raise ValueError(f"methods are {', '.join(named)}, which are not trained; name at least one that is, such as {OURS}")
     return methods

@@ -19,7 +19,7 @@ from localgcl.io.targets import read_labelled_embeddings
 from localgcl.methods import find_method
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
-from localgcl.training.baselines import random_init, raw_features
+from localgcl.training.fit import random_init, raw_features
 
 Groups = dict[str, list[RunFolder]]
 """Runs by the label of the row that they are averaged in."""
@@ -72,7 +72,7 @@ def compare_runs(
 
     rows = {label: row(members, lambda run: Model.load(run, device).embed(graph)) for label, members in groups.items()}
     if baselines:
-        trained = {label: members for label, members in groups.items() if find_method(members[0].config.method).trained}
+        trained = {label: members for label, members in groups.items() if find_method(members[0].config.method).learns}
         encoders = _baseline("random-init", trained, lambda config: (config.encoder, config.preparation), alone)
         scalings = _baseline("raw-features", trained, lambda config: config.preparation.scaling, alone)
         rows |= {label: row(members, init) for label, members in encoders.items()}

@@ -104,7 +104,7 @@ def lines(rows: Sequence[Row], reference: str) -> list[Line]:
     top = max(means, key=lambda method: means[method], default="")
 
     def rank(method: str) -> tuple[bool, float]:
-        return not METHODS[method].trained, -means.get(method, 0.0)
+        return not METHODS[method].learns, -means.get(method, 0.0)
 
     made = []
     for method in sorted(by_method, key=rank):

@@ -21,11 +21,11 @@ from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import METHODS
 from localgcl.methods.mode import fits_quarter
 from localgcl.methods.settings import Chosen, choose_settings
-from localgcl.training.loop import learning_rate
 from localgcl.training.memory import Sizes
 from localgcl.training.model import Model
 from localgcl.training.preflight import Needs, in_fitting_batches, preflight
 from localgcl.training.step import make_optimiser, make_step
+from localgcl.training.steps import learning_rate
 
 _DIRECT, _SAMPLE, _BATCHES = 4096, 1024, 2
 _TIMED = 2  # steps
@@ -51,7 +51,7 @@ def method_costs(graph: Graph, dataset: str | None, device: torch.device, *, sec
     """
     started, found = time.monotonic(), {}
     for name, kind in METHODS.items():
-        if kind.trained:
+        if kind.learns:
             chosen = choose_settings(name, graph, dataset=dataset, given={"device": str(device)})
             found[name] = _cost(graph, chosen, device, timed=time.monotonic() - started < seconds)
     return found

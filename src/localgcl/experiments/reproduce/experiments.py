@@ -18,9 +18,9 @@ FILTERED = ("chameleon-filtered", "squirrel-filtered")  # without nodes that hav
 _SORF = {"negatives": "sorf"}  # what the paper uses unless it says otherwise
 
 
-BASELINES = tuple(Line(name, name) for name, kind in METHODS.items() if kind.trained and name != "local-gcl")
+BASELINES = tuple(Line(name, name) for name, kind in METHODS.items() if kind.learns and name != "local-gcl")
 # What training must beat. Its encoder is that of the searched recipes, so it is not ranked.
-FLOOR = tuple(Line(name, name, ranked=False) for name, kind in METHODS.items() if not kind.trained)
+FLOOR = tuple(Line(name, name, ranked=False) for name, kind in METHODS.items() if not kind.learns)
 OURS = Line("local-gcl", "local-gcl", _SORF, start="single", seeds=20)  # one encoder, as in the paper
 SEARCHED = dataclasses.replace(OURS, ranked=False)  # its recipes had more trials than the other methods'
 CHANNELS = Line("local-gcl, channels", "local-gcl", seeds=20, ranked=False)  # what `localgcl train DATASET` does

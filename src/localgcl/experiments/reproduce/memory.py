@@ -20,7 +20,7 @@ from localgcl.methods.settings import choose_settings
 from localgcl.system.memory import OutOfMemory
 from localgcl.training import fit
 
-METHODS = tuple(name for name, kind in REGISTRY.items() if kind.trained)
+METHODS = tuple(name for name, kind in REGISTRY.items() if kind.learns)
 GRAPHS = ("cora", "citeseer", "pubmed", "computers", "photo", "cs", "physics", "arxiv-structure")
 STEPS = 3
 

@@ -11,10 +11,10 @@ import pytest
 from localgcl.commands import main
 from localgcl.datasets import sbm
 from localgcl.training import RunFolder
-from localgcl.training.cluster import embedding, training
-from localgcl.training.cluster.group import run_ranks, storage_in
-from localgcl.training.cluster.session import connected
-from tests.references.cluster_workers import KILLED, KilledEmbed, killed, wrong
+from localgcl.training.embedding import Parts
+from localgcl.training.ray_engine import connected, run_ranks, storage_in
+from localgcl.training.train import Request
+from tests.references.cluster_workers import KILLED, killed_embedding, killed_training, wrong
 from tests.references.folders import stored
 from tests.references.rank_workers import command, launch
 
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
             patch.delenv(name, raising=False)
         patch.setenv("HOME", str(home))
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")  # how soon Ray notices that workers have ended
         patch.setenv("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # a process less
         with connected(2, 1, "cpu"):
@@ -45,8 +45,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def test_workers_end_as_ranks_of_torchrun_also_when_one_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(training, "_train", killed)
-    monkeypatch.setattr(embedding, "Embed", KilledEmbed)
+    monkeypatch.setattr(Request, "elsewhere", killed_training)
+    monkeypatch.setattr(Parts, "elsewhere", killed_embedding)
     monkeypatch.chdir(tmp_path)  # paths are relative here, and workers are in a folder of Ray's
     stored(sbm(400, features=10, seed=0), tmp_path / "graph")
     assert main(["train", "graph", *SETTINGS, "--out", "ray", *RAY]) == 0

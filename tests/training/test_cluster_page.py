@@ -17,7 +17,7 @@ from localgcl.training import RunFolder
 from tests.references.folders import stored
 from tests.references.rank_workers import command, launch
 
-PAGE = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
 
 
 def block(section: str, number: int = 0) -> str:

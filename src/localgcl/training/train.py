@@ -1,0 +1,210 @@
+"""train: from a request to a run folder, by one process or by a team. An engine starts the team (see `engines`)."""
+
+import dataclasses
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from localgcl.config import Config
+from localgcl.datasets.source import Source
+from localgcl.graph import Graph
+from localgcl.methods import DEFAULT, configure
+from localgcl.methods.settings import choose_settings
+from localgcl.recipes import read_recipe
+from localgcl.system.devices import choose_device
+from localgcl.system.team import ALONE, Team
+from localgcl.system.text import shown
+from localgcl.training.callbacks import Callback
+from localgcl.training.embedding import write_array
+from localgcl.training.fit import fit
+from localgcl.training.memory import reading_memory
+from localgcl.training.model import Model
+from localgcl.training.preflight import check_files, in_fitting_batches
+from localgcl.training.run import RunFolder, default_folder
+
+Say = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a user asks of a training run. It can be pickled, for engines whose processes run elsewhere.
+
+    Args:
+        source: The graph, or where it comes from; None for that of the run that goes on.
+        out: The run folder; by default runs/NAME.
+        method: A name of `METHODS`; None where none was given.
+        recipe: A recipe file; None for the data set's own.
+        resume: Go on with the run in `out`.
+        warm_start: A run folder whose weights to start from.
+        force_memory: Start though the run is estimated to take more memory than there is.
+        settings: Options by name.
+        progress_bar: Show one on stderr.
+    """
+
+    source: Source | Graph | None
+    out: str | os.PathLike[str] | None = None
+    method: str | None = None
+    recipe: str | os.PathLike[str] | None = None
+    resume: bool = False
+    warm_start: str | os.PathLike[str] | None = None
+    force_memory: bool = False
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    progress_bar: bool = False
+
+    def __call__(self, team: Team, say: Say) -> None:
+        """The task of an engine: trains."""
+        train(self, team, say)
+
+    def check(self, workers: int) -> None:
+        """Raises ValueError for what `workers` processes would refuse, before they are started."""
+        source = self.read_source()
+        if not isinstance(source, Source) or source.folder is None:
+            raise ValueError(
+                f"{workers} ranks train on a graph folder, and {source.name} is none; make one with localgcl convert"
+            )
+        if not self.resume:
+            self.check_settings()
+
+    def elsewhere(self) -> "Request":
+        """This request for processes that run in another folder: its paths are absolute."""
+        source = self.read_source()
+        assert isinstance(source, Source)
+        source = Source(**source.to_dict())
+        recipe, warm_start = (None if path is None else os.path.abspath(path) for path in (self.recipe, self.warm_start))
+        out = self.folder.absolute()
+        return dataclasses.replace(self, source=source, out=out, recipe=recipe, warm_start=warm_start, progress_bar=False)
+
+    def read_source(self) -> Source | Graph:
+        """The graph, or where it comes from."""
+        if self.source is not None:
+            return self.source
+        if not self.resume or self.out is None:
+            raise ValueError("there is no graph to train on; name a data set, give files or a graph, or resume a run with out=")
+        return Source(**RunFolder.open(self.out).source)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return Path(self.out or default_folder(self.read_source().name))
+
+    def check_settings(self) -> None:
+        """Raises ValueError if a setting is wrong. No graph is needed, so this comes before one is read."""
+        configure(self.method or DEFAULT, self.settings)
+
+    def check_resumed(self, run: RunFolder, source: Source | Graph) -> None:
+        """Raises ValueError if this differs from the run to go on with."""
+        stored = read_recipe(self.recipe, source.name) if self.recipe else {}
+        method = {"method": self.method} if self.method else {}
+        known = source.to_dict() if isinstance(source, Source) else {}
+        run.check_same({**known, **stored, **self.settings, **method})
+
+
+def train(
+    request: Request,
+    team: Team = ALONE,
+    say: Say = lambda _: None,
+    *,
+    callbacks: tuple[Callback, ...] = (),
+) -> Model:
+    """Trains and embeds into a run folder. All processes of a team call this, each with the same request.
+
+    A team that was started again goes on with the run in `request.out`, if there is one.
+
+    Args:
+        request: Graph, folder and settings.
+        team: The processes that train together.
+        say: Takes each line about what is done.
+        callbacks: Called with each logged row (see `localgcl.training.Callback`).
+    """
+    source = request.read_source()
+    known = source.to_dict() if isinstance(source, Source) else {}
+    team.check_graph(source.folder if isinstance(source, Source) else None, f"train on a graph folder, and {source.name}")
+    out = Path(request.out or default_folder(source.name))
+    resume = request.resume or (team.reduce is not None and team.is_restart(_made(out)))
+    run = RunFolder.open(out) if resume else None
+    if run is None:
+        request.check_settings()
+    else:
+        request.check_resumed(run, source)
+    if isinstance(source, Source) and source.edges is not None:
+        check_files(source.edges, source.features, force=request.force_memory)
+    graph = source.read() if isinstance(source, Source) else source
+    config = team.broadcast(_chosen(request, source, graph, team, say)) if run is None else run.config
+    if team.reduce is not None:
+        say(
+            f"{team.size} ranks share batches of {config.training.batch} nodes; negatives by random features, summed over ranks"
+        )
+    model = fit(
+        graph,
+        config,
+        folder=out,
+        source=known,
+        resume=resume,
+        warm_start=request.warm_start,
+        team=team,
+        callbacks=callbacks,
+        progress_bar=request.progress_bar,
+        force_memory=request.force_memory,
+        read_peak_bytes=_read_peak_bytes(source, graph),
+        say=say,
+    )
+    columns = write_array(RunFolder.open(out).embeddings, model, graph, team, cache=out, progress_bar=request.progress_bar)
+    following = f"next: localgcl evaluate {shlex.quote(shown(out))}" if graph.y is not None and known else ""
+    written = f"{graph.num_nodes:,} embeddings of {columns} numbers in {shown(out)}"
+    for line in (_trained(model), team.summary() if model.history else "", written, following):
+        if line:
+            say(line)
+    return model
+
+
+def in_fitting_memory(config: Config, graph: Graph, known: Mapping[str, Any], say: Say, *, stored: bool = True) -> Config:
+    """The settings, with mini-batches where the whole graph does not fit the memory.
+
+    Args:
+        config: The settings.
+        graph: As loaded.
+        known: Settings that the user or a recipe gave; with `batch` among them, nothing is changed.
+        say: Takes the line that says so.
+        stored: Whether the run has a folder.
+    """
+    if "batch" in known:
+        return config
+    config, line = in_fitting_batches(graph, config, choose_device(config.training.device), stored=stored)
+    if line:
+        say(line)
+    return config
+
+
+def _chosen(request: Request, source: Source | Graph, graph: Graph, team: Team, say: Say) -> Config:
+    """The settings of a new run on a graph; says why."""
+    dataset = source.dataset if isinstance(source, Source) else None
+    method, given = request.method or DEFAULT, request.settings
+    chosen = choose_settings(method, graph, dataset=dataset, recipe_file=request.recipe, given=given)
+    for line in (repr(graph), chosen.explain()):
+        say(line)
+    if request.force_memory or team.reduce is not None:
+        return chosen.config
+    return in_fitting_memory(chosen.config, graph, {**chosen.values, **given}, say)
+
+
+def _made(out: Path) -> dict[str, Any] | None:
+    """What made the run in `out`; None if there is none."""
+    return RunFolder.open(out).made if (out / "config.toml").is_file() else None
+
+
+def _read_peak_bytes(source: Source | Graph, graph: Graph) -> int:
+    """Bytes that reading the graph took at its peak; 0 where it was not read here, or is mapped."""
+    if isinstance(source, Graph):
+        return 0
+    structural = source.edges is not None and source.features is None
+    return reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)
+
+
+def _trained(model: Model) -> str:
+    """Steps, time and loss of a trained model; empty if it was not trained."""
+    if not model.history:
+        return ""
+    last = model.history[-1]
+    return f"{model.config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}"
