@@ -10,7 +10,7 @@ from localgcl.datasets.source import named_columns
 from localgcl.evaluation import Scores
 from localgcl.evaluation.options import EvaluationOptions
 from localgcl.experiments.compare import compare_runs, score_table
-from localgcl.system.paths import check_there
+from localgcl.system.files import check_there
 from localgcl.system.text import shown
 
 DESCRIPTION = (

@@ -15,7 +15,7 @@ from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
 from localgcl.estimator import train
 from localgcl.methods import METHODS, find_method
-from localgcl.system.paths import check_there, check_writable
+from localgcl.system.files import check_there, check_writable
 from localgcl.system.text import shown
 from localgcl.training.cluster.training import train_on_cluster
 from localgcl.training.joining import join_ranks

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from localgcl.system.notebook import html_table
+from localgcl.system.text import html_table
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files that appear whole or not at all, locks, and checks of paths before work starts."""
 
 import contextlib
 import os
@@ -6,6 +6,8 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+
+from localgcl.system.text import shown
 
 try:
     import fcntl
@@ -106,3 +108,22 @@ def _lock(descriptor: int, *, wait: bool = False) -> None:
     if fcntl is None:
         raise OSError("no locks on this system")
     fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+# Paths that users name, checked before the work: a slip must not cost the hour that comes before the file is written.
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raises OSError unless a file or folder can be made or changed at `path`: what is there, or its parent, is writable."""
+    path = Path(path)
+    place = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not place.is_dir() and place != path:
+        raise NotADirectoryError(f"{shown(path)} cannot be written, because {shown(place)} is a file; choose another path")
+    if not os.access(place, os.W_OK):
+        raise PermissionError(f"{shown(path)} cannot be written: there is no permission to write to {shown(place)}")
+
+
+def check_there(path: str | os.PathLike[str]) -> None:
+    """Raises FileNotFoundError unless there is a file or folder."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{shown(path)} does not exist; check the path")
