@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from localgcl.datasets.drawing import Drawn, drawn_splits
+from localgcl.datasets.splits import Drawn, drawn_splits
 from localgcl.evaluation import evaluate
 from localgcl.graph import Graph, Split
 from tests.evaluation.toys import clouds, thirds

@@ -11,7 +11,7 @@ import torch
 
 from localgcl.config import check, suggestion
 from localgcl.datasets import hide_test_labels
-from localgcl.datasets.drawing import drawn_splits
+from localgcl.datasets.splits import drawn_splits
 from localgcl.evaluation.inputs import class_name, read_classes, read_embeddings, read_graph, read_tasks
 from localgcl.evaluation.presets import PRESETS
 from localgcl.evaluation.scores import Scores

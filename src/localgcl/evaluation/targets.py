@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from localgcl.datasets.drawing import VALIDATION, default_share, in_percent
-from localgcl.datasets.splits import draw_splits
+from localgcl.datasets.splits import VALIDATION, default_share, draw_splits, in_percent
 from localgcl.evaluation.inputs import read_embeddings
 from localgcl.evaluation.scores import Scores
 from localgcl.evaluation.task import Matrix, normalised_rows, select, to_scikit

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from localgcl.datasets.drawing import drawn_splits
+from localgcl.datasets.splits import drawn_splits
 from localgcl.evaluation import PRESETS, Scores, evaluate
 from localgcl.evaluation.evaluator import OWN, TASK
 from localgcl.evaluation.targets import evaluate_targets
