@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.evaluation.adam import BatchedAdam
-from localgcl.evaluation.head_grid import HeadGrid
+from localgcl.evaluation.head_grid import BatchedAdam, HeadGrid
 from localgcl.evaluation.task import (
     Matrix,
     Normalise,

@@ -11,10 +11,9 @@ epoch of pre-training by validation accuracy, which a classifier cannot do.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from localgcl.evaluation.clustering import ClusterProbe
 from localgcl.evaluation.linear import LinearProbe
 from localgcl.evaluation.logistic import LogisticProbe
-from localgcl.evaluation.neighbours import NeighbourProbe
+from localgcl.evaluation.similarity import ClusterProbe, NeighbourProbe
 from localgcl.evaluation.task import Probe
 
 
