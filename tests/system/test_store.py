@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localgcl.system import store
-from localgcl.system.store import RowFile, append_rows, read_rows
+from localgcl.system import files
+from localgcl.system.store import RowFile
 
 FIELDS = ("name", "value")
 
@@ -18,7 +18,7 @@ def row(name: str, value: object = 1) -> dict[str, object]:
 
 
 def names(path: Path) -> list[str]:
-    return [row["name"] for row in read_rows(path, FIELDS)]
+    return [row["name"] for row in RowFile(path, FIELDS).rows()]
 
 
 def test_rows_come_back_as_text_in_their_order(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_rows_come_back_as_text_in_their_order(tmp_path: Path) -> None:
 
 def test_rows_come_back_in_order(tmp_path: Path) -> None:
     path = tmp_path / "new" / "rows.csv"
-    assert read_rows(path, FIELDS) == []
-    append_rows(path, FIELDS, [row("a"), row("b, with a comma", 'and a "quote"')])
-    append_rows(path, FIELDS, [row("é", "two\nlines")])
-    assert read_rows(path, FIELDS) == [
+    assert RowFile(path, FIELDS).rows() == []
+    RowFile(path, FIELDS).append(row("a"), row("b, with a comma", 'and a "quote"'))
+    RowFile(path, FIELDS).append(row("é", "two\nlines"))
+    assert RowFile(path, FIELDS).rows() == [
         {"name": "a", "value": "1"},
         {"name": "b, with a comma", "value": 'and a "quote"'},
         {"name": "é", "value": "two\nlines"},
@@ -46,9 +46,9 @@ def test_rows_come_back_in_order(tmp_path: Path) -> None:
 
 def test_other_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    append_rows(path, FIELDS, [row("a")])
+    RowFile(path, FIELDS).append(row("a"))
     before = path.read_bytes()
-    for action in (lambda: append_rows(path, ("name",), [{"name": "b"}]), lambda: read_rows(path, ("name",))):
+    for action in (lambda: RowFile(path, ("name",)).append({"name": "b"}), lambda: RowFile(path, ("name",)).rows()):
         with pytest.raises(ValueError, match=r"rows\.csv has other columns .* It has: name,value"):
             action()
     assert path.read_bytes() == before
@@ -59,19 +59,19 @@ import sys
 from pathlib import Path
 if sys.argv[4:] == ["without locks"]:
     sys.modules["fcntl"] = None
-from localgcl.system.store import append_rows
+from localgcl.system.store import RowFile
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
 for i in range(count):
-    append_rows(path, ("name", "value"), [{"name": f"{name}{i}", "value": "x" * (1 + 97 * i % 5000)}])
+    RowFile(path, ("name", "value")).append({"name": f"{name}{i}", "value": "x" * (1 + 97 * i % 5000)})
 """
 
 
 @pytest.mark.parametrize("how", [[], ["without locks"]])
 def test_two_processes_lose_no_row(tmp_path: Path, how: list[str]) -> None:
     path, count = tmp_path / "rows.csv", 40
-    append_rows(path, FIELDS, [row("first")])
+    RowFile(path, FIELDS).append(row("first"))
     pipe = subprocess.PIPE
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(path), name, str(count), *how], stdin=pipe, stdout=pipe, text=True)
@@ -94,12 +94,12 @@ def test_two_processes_lose_no_row(tmp_path: Path, how: list[str]) -> None:
 
 def test_an_unfinished_line_is_removed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "rows.csv"
-    append_rows(path, FIELDS, [row("a")])
+    RowFile(path, FIELDS).append(row("a"))
     with path.open("a") as file:
         file.write("half a r")
     with caplog.at_level(logging.WARNING, "localgcl"):
         assert names(path) == ["a"]
-        append_rows(path, FIELDS, [row("b")])
+        RowFile(path, FIELDS).append(row("b"))
     assert len(caplog.messages) == 2
     assert all(line.endswith("rows.csv ends in an unfinished line, which does not count: half a r") for line in caplog.messages)
     assert path.read_text() == "name,value\na,1\nb,1\n"
@@ -108,25 +108,25 @@ def test_an_unfinished_line_is_removed_and_told(tmp_path: Path, caplog: pytest.L
 def test_an_unfinished_header_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("name,va")
-    append_rows(path, FIELDS, [row("a")])
+    RowFile(path, FIELDS).append(row("a"))
     assert path.read_text() == "name,value\na,1\n"
 
 
 def test_without_locks_an_unfinished_line_stays_and_rows_start_on_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "fcntl", None)
-    monkeypatch.setattr(store, "msvcrt", None)
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(files, "msvcrt", None)
     path = tmp_path / "rows.csv"
     path.write_text("name,value\na,1\nhal")
-    append_rows(path, FIELDS, [row("b")])
+    RowFile(path, FIELDS).append(row("b"))
     assert path.read_text() == "name,value\na,1\nhal\nb,1\n"
 
 
 def test_an_open_quote_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('name,value\na,1\nb,"two\nlines\n')
-    for action in (lambda: append_rows(path, FIELDS, [row("c")]), lambda: read_rows(path, FIELDS)):
+    for action in (lambda: RowFile(path, FIELDS).append(row("c")), lambda: RowFile(path, FIELDS).rows()):
         with pytest.raises(ValueError, match=r"rows\.csv, line 3: the row has a quote that is not closed"):
             action()
     assert path.read_text() == 'name,value\na,1\nb,"two\nlines\n'
@@ -135,11 +135,11 @@ def test_an_open_quote_is_refused_with_its_line(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from localgcl.system.store import append_rows
+from localgcl.system.store import RowFile
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, resource.RLIM_INFINITY))
 try:
-    append_rows(path, ("name", "value"), [{"name": "b", "value": "x" * 1000}])
+    RowFile(path, ("name", "value")).append({"name": "b", "value": "x" * 1000})
 except OSError as error:
     print(type(error).__name__, path.stat().st_size)
 """
@@ -149,17 +149,17 @@ except OSError as error:
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     """The limit lets 10 of 1,003 bytes through, as a disk does that is almost full."""
     path = tmp_path / "rows.csv"
-    append_rows(path, FIELDS, [row("a")])
+    RowFile(path, FIELDS).append(row("a"))
     size = path.stat().st_size
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout == f"OSError {size}\n"
-    append_rows(path, FIELDS, [row("c")])
+    RowFile(path, FIELDS).append(row("c"))
     assert names(path) == ["a", "c"]
 
 
 def test_an_interrupted_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.csv"
-    append_rows(path, FIELDS, [row("a")])
+    RowFile(path, FIELDS).append(row("a"))
     before = path.read_bytes()
 
     def interrupted(_: int) -> None:
@@ -167,7 +167,7 @@ def test_an_interrupted_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        append_rows(path, FIELDS, [row("b")])
+        RowFile(path, FIELDS).append(row("b"))
     assert path.read_bytes() == before
 
 
@@ -188,17 +188,17 @@ class FakeMsvcrt:
 
 def test_the_lock_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, locks = tmp_path / "rows.csv", FakeMsvcrt(refusals=2, error=errno.EDEADLK)
-    monkeypatch.setattr(store, "fcntl", None)
-    monkeypatch.setattr(store, "msvcrt", locks)
-    append_rows(path, FIELDS, [row("a")])
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(files, "msvcrt", locks)
+    RowFile(path, FIELDS).append(row("a"))
     assert names(path) == ["a"]
     assert locks.calls == [(1, 1), (1, 1), (1, 1), (0, 1)]
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, locks = tmp_path / "rows.csv", FakeMsvcrt(refusals=1, error=errno.ENOLCK)
-    monkeypatch.setattr(store, "fcntl", None)
-    monkeypatch.setattr(store, "msvcrt", locks)
-    append_rows(path, FIELDS, [row("a")])
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(files, "msvcrt", locks)
+    RowFile(path, FIELDS).append(row("a"))
     assert names(path) == ["a"]
     assert locks.calls == [(1, 1)]
