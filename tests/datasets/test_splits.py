@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localgcl.datasets import digits, few_label_splits, random_splits, stratified_splits
-from localgcl.datasets.splits import FEW, citation_splits, drawn_splits
+from localgcl.datasets.splits import FEW, OWN, choose_splits, citation_splits, drawn_splits
 from localgcl.graph import Graph, Split
 
 
@@ -172,3 +172,19 @@ def test_a_share_that_is_asked_for_is_stratified_however_many_labels_there_are()
     (split,), told = drawn_splits(graph, 1, 0, 0.3)
     assert counts(graph, split)[0] == [597, 3]
     assert told.startswith("stratified, 30/10/60% of each class")
+
+
+def test_splits_are_the_given_ones_or_the_graphs_or_drawn() -> None:
+    graph = of_sizes(40, 30)
+    own = random_splits(graph, num=2, seed=9)
+    given = random_splits(graph, num=1, seed=4)
+    having = graph.derived(splits=tuple(own))
+    assert choose_splits(having, given) == (given, "")
+    splits, how = choose_splits(having)
+    assert ([split.name for split in splits], how) == (["random-9", "random-10"], OWN)
+    splits, how = choose_splits(having, num=3, seed=5, train_share=0.4)
+    assert ([split.name for split in splits], how[:25]) == ([f"stratified-{k}" for k in (5, 6, 7)], "stratified, 40/10/50% of ")
+    splits, how = choose_splits(graph, num=1, classes=False, train_share=0.4)
+    assert ([split.name for split in splits], how) == (["random-0"], "random, 40/10/50% of 70 labelled nodes")
+    with pytest.raises(ValueError, match=r"train_share is 0\.4, and splits are given too"):
+        choose_splits(having, given, train_share=0.4)

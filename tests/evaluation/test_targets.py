@@ -3,7 +3,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from localgcl.evaluation import evaluate
-from localgcl.evaluation.targets import PENALTIES, evaluate_targets
+from localgcl.evaluation.evaluator import evaluate_targets
+from localgcl.evaluation.scikit import PENALTIES
+from localgcl.graph import Split
 from tests.evaluation.toys import thirds
 
 
@@ -98,3 +100,14 @@ def test_what_cannot_be_scored_is_one_line(z: np.ndarray, targets: object, chang
 def test_splits_and_a_share_are_not_given_together(z: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"train_share is 0\.5, and splits are given too"):
         evaluate_targets(z, z[:, 0], [thirds(300)], train_share=0.5)
+
+
+def test_splits_are_checked_as_for_classes(z: np.ndarray) -> None:
+    split, y = thirds(300), z[:, 0].copy()
+    with pytest.raises(ValueError, match="has a node twice"):
+        evaluate(z, y, [Split(split.train, split.val, split.train)])
+    y[split.val] = np.nan
+    with pytest.raises(ValueError, match="has no labelled validation nodes"):
+        evaluate(z, y, [split])
+    with pytest.raises(ValueError, match="the list of splits is empty"):
+        evaluate(z, y, [])

@@ -17,11 +17,46 @@ _MANY_SHARE, _FEW_SHARE = 0.1, 0.5
 _LEAST = 3  # a node each to train, validate and test on
 
 
-class Drawn(NamedTuple):
-    """Splits that were drawn, and how, in words."""
+OWN = "those of the graph"
+"""How a graph's own splits are described."""
 
-    splits: list[Split]
-    told: str
+
+class Drawn(NamedTuple):
+    """Splits, and how they were made, in words; no words for splits that the caller gave."""
+
+    splits: Sequence[Split]
+    how: str
+
+
+def choose_splits(
+    graph: Graph,
+    given: Sequence[Split] | None = None,
+    *,
+    num: int = 20,
+    seed: int = 0,
+    train_share: float | None = None,
+    classes: bool = True,
+) -> Drawn:
+    """The splits to score on: those that are given, else the graph's own, else `drawn_splits`.
+
+    Args:
+        graph: A graph with labels.
+        given: The caller's splits.
+        num: Splits to draw.
+        seed: Seed of the first one that is drawn.
+        train_share: Draw splits with this share of training nodes, whatever splits the graph has.
+        classes: Whether labels are classes. If not, they only say which nodes have targets (not -1), and splits are random.
+
+    Raises:
+        ValueError: `train_share` is given, and splits are given, too.
+    """
+    if given is not None:
+        if train_share is not None:
+            raise ValueError(f"train_share is {train_share}, and splits are given too; give one of them")
+        return Drawn(given, "")
+    if graph.splits and train_share is None:
+        return Drawn(graph.splits, OWN)
+    return drawn_splits(graph, num, seed, train_share, classes=classes)
 
 
 def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:
@@ -99,7 +134,7 @@ def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: floa
     return [_stratified(y, classes, train, val, drawn) for drawn in range(seed, seed + num)]
 
 
-def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None) -> Drawn:
+def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, *, classes: bool = True) -> Drawn:
     """Splits for a graph without any, or for a share of training nodes that the user asks for.
 
     A tenth of the labelled nodes is for validation. With `train`, or with fewer than 1,000 labelled nodes, splits are
@@ -111,16 +146,16 @@ def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None) 
         num: Number of splits.
         seed: Seed of the first one.
         train: Share of each class to train on; by default 0.1, or 0.5 of fewer than 1,000 nodes.
+        classes: As for `choose_splits`.
     """
     labelled = int((known_labels(graph) >= 0).sum())
     share = default_share(labelled) if train is None else train
     of = f"of {labelled:,} labelled nodes"
-    if train is None and labelled >= FEW:
-        return Drawn(
-            random_splits(graph, num=num, train=share, val=VALIDATION, seed=seed), f"random, {in_percent(share)}% {of}"
-        )
-    told = f"stratified, {in_percent(share)}% of each class, {of}"
-    return Drawn(stratified_splits(graph, num=num, train=share, val=VALIDATION, seed=seed), told)
+    if classes and (train is not None or labelled < FEW):
+        drawn = stratified_splits(graph, num=num, train=share, val=VALIDATION, seed=seed)
+        return Drawn(drawn, f"stratified, {in_percent(share)}% of each class, {of}")
+    drawn = random_splits(graph, num=num, train=share, val=VALIDATION, seed=seed)
+    return Drawn(drawn, f"random, {in_percent(share)}% {of}")
 
 
 def default_share(labelled: int) -> float:
@@ -144,9 +179,9 @@ def _check_sizes(graph: Graph, classes: Int[Tensor, " c"], sizes: Int[Tensor, " 
     if not rare:
         return
     names = graph.class_names
-    told = [f"{label if names is None else repr(names[label])[:80]} ({size})" for label, size in rare[:6]]
+    named = [f"{label if names is None else repr(names[label])[:80]} ({size})" for label, size in rare[:6]]
     raise ValueError(
-        f"classes have fewer than {_LEAST} labelled nodes, one each to train, validate and test on: {', '.join(told)}"
+        f"classes have fewer than {_LEAST} labelled nodes, one each to train, validate and test on: {', '.join(named)}"
         f"{'...' * (len(rare) > 6)}; label more of them, merge them with other classes, or leave their labels empty"
         f"{'' if names is not None else ' (numbers to predict: task regression, --task regression)'}"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.datasets.source import Source
-from localgcl.evaluation.evaluator import validating_probe
+from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.search import log
 from localgcl.experiments.search.finals import finals
 from localgcl.experiments.search.loop import Plan, search
