@@ -1,6 +1,6 @@
 """Train/validation/test splits for graphs that come without any: random, stratified, few labels; and the rule that chooses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -90,11 +90,10 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
             f"{labelled.numel()} labelled nodes are too few for shares {train} and {val}: {num_train} to train on, "
             f"{num_val} to validate on; label more nodes or choose other shares"
         )
-    splits = []
-    for drawn in range(seed, seed + num):
-        nodes = labelled[torch.randperm(labelled.numel(), generator=torch.Generator().manual_seed(drawn))]
-        splits.append(sorted_split(nodes, num_train, num_val, f"random-{drawn}"))
-    return splits
+    return [
+        _sorted_split(labelled[_shuffled(labelled.numel(), drawn)], num_train, num_val, f"random-{drawn}")
+        for drawn in range(seed, seed + num)
+    ]
 
 
 def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
@@ -131,7 +130,12 @@ def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: floa
     y = known_labels(graph)
     classes, sizes = y[y >= 0].unique(return_counts=True)
     _check_sizes(graph, classes, sizes)
-    return [_stratified(y, classes, train, val, drawn) for drawn in range(seed, seed + num)]
+
+    def sizes_of(count: int) -> tuple[int, int]:
+        validated = max(1, round(val * count))
+        return min(max(1, round(train * count)), count - validated - 1), validated
+
+    return [_split_by_class(y, sizes_of, drawn, f"stratified-{drawn}") for drawn in range(seed, seed + num)]
 
 
 def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, *, classes: bool = True) -> Drawn:
@@ -187,19 +191,6 @@ def _check_sizes(graph: Graph, classes: Int[Tensor, " c"], sizes: Int[Tensor, " 
     )
 
 
-def _stratified(y: Int[Tensor, " n"], classes: Int[Tensor, " c"], train: float, val: float, drawn: int) -> Split:
-    shuffled = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(drawn))
-    parts: tuple[list[Tensor], ...] = ([], [], [])
-    for label in classes.tolist():
-        nodes = shuffled[y[shuffled] == label]
-        validated = max(1, round(val * len(nodes)))
-        learnt = min(max(1, round(train * len(nodes))), len(nodes) - validated - 1)
-        for part, some in zip(parts, nodes.tensor_split([learnt, learnt + validated]), strict=True):
-            part.append(some)
-    learning, validating, testing = (torch.cat(part) for part in parts)
-    return sorted_split(torch.cat([learning, validating, testing]), len(learning), len(validating), f"stratified-{drawn}")
-
-
 def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int = 0) -> list[Split]:
     """Random splits with `per_class` training nodes per class, as many validation nodes, and all others for testing.
 
@@ -217,16 +208,10 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
             f"class {named} has {smallest} nodes, but per_class={per_class} takes {2 * per_class} of "
             f"each class for training and validation and tests on the others; choose at most {(smallest - 1) // 2}"
         )
-    splits = []
-    for drawn in range(seed, seed + num):
-        generator = torch.Generator().manual_seed(drawn)
-        shuffled = torch.randperm(y.numel(), generator=generator)
-        of_class = [shuffled[y[shuffled] == label] for label in classes.tolist()]
-        train = torch.cat([nodes[:per_class] for nodes in of_class])
-        val = torch.cat([nodes[per_class : 2 * per_class] for nodes in of_class])
-        test = torch.cat([nodes[2 * per_class :] for nodes in of_class])
-        splits.append(sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
-    return splits
+    return [
+        _split_by_class(y, lambda _: (per_class, per_class), drawn, f"few-{per_class}-{drawn}")
+        for drawn in range(seed, seed + num)
+    ]
 
 
 def citation_splits(
@@ -246,11 +231,11 @@ def citation_splits(
         )
     splits = []
     for drawn in range(seed, seed + num):
-        shuffled = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(drawn))
+        shuffled = _shuffled(y.numel(), drawn)
         shuffled = shuffled[y[shuffled] >= 0]
         train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
         rest = shuffled[~torch.isin(shuffled, train)][: val + test]
-        splits.append(sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
+        splits.append(_sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
     return splits
 
 
@@ -263,7 +248,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
     y, nodes = known_labels(graph), torch.cat([split.train, split.val])
     splits = []
     for drawn in range(seed, seed + num):
-        shuffled = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(drawn))]
+        shuffled = nodes[_shuffled(nodes.numel(), drawn)]
         train = [shuffled[y[shuffled] == label][: int((y[split.train] == label).sum())] for label in y[split.train].unique()]
         chosen = torch.isin(shuffled, torch.cat(train))
         splits.append(
@@ -292,7 +277,24 @@ def known_labels(graph: Graph) -> Int[Tensor, " n"]:
     return graph.y.cpu()
 
 
-def sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
+def _shuffled(count: int, seed: int) -> Int[Tensor, " {count}"]:
+    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+
+
+def _split_by_class(y: Int[Tensor, " n"], sizes_of: Callable[[int], tuple[int, int]], seed: int, name: str) -> Split:
+    """Draws nodes of each class: as many to train and to validate on as `sizes_of` its size, and the others to test on."""
+    shuffled = _shuffled(y.numel(), seed)
+    parts: tuple[list[Tensor], ...] = ([], [], [])
+    for label in y[y >= 0].unique().tolist():
+        nodes = shuffled[y[shuffled] == label]
+        num_train, num_val = sizes_of(len(nodes))
+        for part, some in zip(parts, nodes.tensor_split([num_train, num_train + num_val]), strict=True):
+            part.append(some)
+    train, val, test = (torch.cat(part) for part in parts)
+    return _sorted_split(torch.cat([train, val, test]), len(train), len(val), name)
+
+
+def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
     """The split of distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
     parts = []
     for part in nodes.tensor_split([num_train, num_train + num_val]):
