@@ -111,3 +111,10 @@ def test_splits_are_checked_as_for_classes(z: np.ndarray) -> None:
         evaluate(z, y, [split])
     with pytest.raises(ValueError, match="the list of splits is empty"):
         evaluate(z, y, [])
+
+
+def test_read_only_targets_are_read_without_a_warning(z: np.ndarray, recwarn: pytest.WarningsRecorder) -> None:
+    y = z[:, 0].astype(np.float64)
+    y.flags.writeable = False
+    assert evaluate(z, y, num_splits=1).mean > 0.99
+    assert not recwarn.list

@@ -108,7 +108,7 @@ class Source:
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the files are called, but that of weights."""
+        """Names of the files' columns, except the column of weights."""
         return named_columns(self.source, self.target, self.id, self.drop, self.encode)
 
     @property
@@ -131,21 +131,21 @@ def named_columns(
     drop: str | None = None,
     encode: str | None = None,
 ) -> Columns:
-    """The columns that fields of `Source` name."""
+    """`Columns` from the fields of `Source` that name columns."""
     dropped = None if drop is None else tuple(name.strip() for name in drop.split(",") if name.strip())
     return Columns(source, target, id, dropped, as_encoding(encode))
 
 
 def _names_folder(given: str | None, *, known: bool) -> bool:
-    """Whether this is the path of a graph folder, whole or not.
+    """Whether `given` is the path of a graph folder, complete or not.
 
     Args:
         given: A path, or a name.
         known: Whether it may be the name of a data set too.
 
     Raises:
-        ValueError: It is a data set's name and that of a graph folder here.
-        FileNotFoundError: It is a path, and there is nothing.
+        ValueError: It names a data set and a graph folder in this directory.
+        FileNotFoundError: It is a path, and nothing is there.
     """
     if given is None:
         return False

@@ -102,7 +102,7 @@ def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
 
 
 def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: float = 0.1, seed: int = 0) -> list[Split]:
-    """Random splits of the labelled nodes that divide every class by the same shares: repeated stratified shares.
+    """Random splits that divide the labelled nodes of every class by the same shares.
 
     Each class has at least one node in each part. Split k is drawn with seed `seed + k` alone and named after that seed.
 
@@ -163,7 +163,7 @@ def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, 
 
 
 def default_share(labelled: int) -> float:
-    """The share of so many labelled nodes to train on, where nobody asks for another."""
+    """Default share of the labelled nodes to train on, by their number."""
     return _MANY_SHARE if labelled >= FEW else _FEW_SHARE
 
 
@@ -258,7 +258,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
 
 
 def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
-    """The graph with label -1 on all nodes that no split trains or validates on: test labels are hidden from a search."""
+    """The graph with label -1 on all nodes that no split trains or validates on, so that a search cannot see test labels."""
     y = known_labels(graph)
     if not splits:
         raise ValueError("the list of splits is empty, so every label would be hidden; pass at least one")
@@ -295,7 +295,7 @@ def _split_by_class(y: Int[Tensor, " n"], sizes_of: Callable[[int], tuple[int, i
 
 
 def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
-    """The split of distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
+    """Splits distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
     parts = []
     for part in nodes.tensor_split([num_train, num_train + num_val]):
         mask = torch.zeros(int(nodes.max()) + 1, dtype=torch.bool)

@@ -166,7 +166,7 @@ def read_tasks(
 
 def read_target_tasks(x: Matrix, y: Array, known: Known, splits: Sequence[Split]) -> list[Task]:
     """One task per split, without nodes that lack a target."""
-    return _tasks(x, torch.from_numpy(y), torch.from_numpy(known), 0, splits, validates=True, tests=True)
+    return _tasks(x, torch.tensor(y), torch.from_numpy(known), 0, splits, validates=True, tests=True)
 
 
 def _tasks(

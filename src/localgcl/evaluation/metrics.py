@@ -24,8 +24,8 @@ class Metric:
         predicts: The predictions that it scores. "classes": one class number a node. "clusters": one cluster number a node,
             beside its class. "multi-label": a row of 0 and 1 a node. "regression": a row of numbers a node. "links": a
             similarity for each pair of nodes, beside 1 where they are joined and 0 where not.
-        score: Takes the truth and the predictions of the same nodes, as arrays, and returns percent (of "regression" in
-            units of its own).
+        score: Takes the truth and the predictions of the same nodes, as arrays, and returns the score in percent; of
+            "regression", in its own unit.
     """
 
     predicts: Kind

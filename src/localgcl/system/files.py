@@ -29,8 +29,8 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.localgcl-[0-9a-f]{8}(\.[^.]*)?", re.DO
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside `path`; on success it becomes `path`, on any error it is removed.
 
-    The content is flushed to the disk before the rename, so a crash leaves either the old file or the new one. What a killed
-    process left of an earlier attempt is removed (see `remove_leftovers`).
+    The content is flushed to the disk before the rename, so a crash leaves either the old file or the new one. Temporary files
+    that killed processes left are removed first (see `remove_leftovers`).
     """
     path = Path(path)
     with contextlib.suppress(PermissionError):  # a folder that cannot be listed can be written to
@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: str | os.PathLike[str], name: str | None = None) -> None:
-    """Removes the temporary files of `replacing` whose process was killed: those of the file `name`, or all in `folder`.
+    """Removes temporary files of `replacing` that killed processes left: those of the file `name`, or all in `folder`.
 
     A living writer holds a lock on its file. Where there are no locks (Windows, some network file systems), nothing is removed.
     """

@@ -1,4 +1,4 @@
-"""Memory of this process: the peak of a piece of work, and running out of it, whichever library says so.
+"""Memory of this process: the peak that a piece of work reaches, and errors of any library that runs out of memory.
 
 Importing this module does not import torch.
 """
@@ -51,7 +51,7 @@ def explained(doing: str, fix: str) -> Iterator[None]:
     """Turns allocation failures in the block into one `OutOfMemory`: what was being done, how much was asked for, the fix.
 
     Args:
-        doing: Such as "training local-gcl".
+        doing: What was being done, such as "training local-gcl".
         fix: What the user can do.
     """
     try:
@@ -78,14 +78,14 @@ def in_bytes(number: int) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Wall time in seconds, and the peak of memory in bytes above what was held before; None where it cannot be read."""
+    """Wall time in seconds, and peak memory in bytes above what was held before; None where it cannot be read."""
 
     seconds: float
     peak: int | None
 
 
 class ResidentPeak:
-    """Watches from now on how far this process grows.
+    """Measures how far this process's resident memory grows from now on.
 
     Linux keeps the peak resident memory of a process (VmHWM), and a process can reset it. `ru_maxrss` of getrusage cannot
     be reset, and a child inherits its parent's. On other systems the growth is not known.
@@ -99,7 +99,7 @@ class ResidentPeak:
             self._before = None
 
     def growth(self) -> int | None:
-        """Bytes between the resident memory at first and its peak since; None where unknown."""
+        """Peak resident memory since the start minus that at the start, in bytes; None where unknown."""
         return None if self._before is None else 1024 * (_kibibytes("VmHWM") - self._before)
 
 

@@ -9,7 +9,7 @@ _LISTED = 6
 
 
 def shown(value: Any) -> str:
-    r"""The text of `value` with every character that does not print written as its escape, as `repr` does, without quotes.
+    r"""`value` as text, its unprintable characters escaped as by `repr`, but without quotes.
 
     A file name or a cell may hold terminal escape codes, line breaks or bytes that are no text. Printed as they are, they
     could move the cursor, recolour the screen or forge a line of output. Python's `!r` does the same where quotes are wanted.
@@ -23,7 +23,7 @@ def shown(value: Any) -> str:
 
 
 def folder_name(name: str) -> str:
-    """The name of a graph as that of a folder: one step down and no other, on every system.
+    """A graph's name as a folder name that is valid on every system and leads nowhere else.
 
     Example:
         >>> folder_name("cora"), folder_name(".."), folder_name("../a/b")
