@@ -34,7 +34,7 @@ def allowed_cores() -> int:
 def available_memory(root: Path = _ROOT) -> int | None:
     """Bytes this process may use: the machine's memory, or its container's limit where that is less. None if unknown.
 
-    It is read once: training asks at every step.
+    The machine's is read once in a process, because training asks at every step.
     """
     return _memory_here() if root == _ROOT else _memory(root)
 
@@ -138,7 +138,7 @@ def _groups(controller: str, new: Sequence[str], old: Sequence[str], root: Path)
         if controllers == "":
             mounts, names = [groups, groups / "unified"], new
         elif controller in controllers.split(","):
-            mounts, names = [groups / controllers, groups / controller], old
+            mounts, names = list(dict.fromkeys((groups / controllers, groups / controller))), old
         else:
             continue
         # Inside a container, the path may be the host's while the mounted folder is already the container's own group.
