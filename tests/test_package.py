@@ -92,7 +92,7 @@ def test_the_command_line_does_not_import_torch_to_start() -> None:
 
 def test_vector_functions_are_set_up_before_threads_use_them() -> None:
     # The race that `vectormath` avoids shows in a few per cent of processes, too rarely for a test; that it is there, always.
-    modules = ["losses", "evaluation", "nn.encoders", "datasets.readers.synthetic"]
+    modules = ["losses", "evaluation", "nn.encoders", "datasets.built_in"]
     code = f"""
 import importlib, sys
 for module in {modules}:

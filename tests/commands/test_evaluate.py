@@ -9,6 +9,7 @@ import pytest
 
 import localgcl as lg
 from localgcl.commands import main
+from localgcl.datasets.source import Source
 
 IDS = [f"n{place}" for place in range(90)]
 
@@ -29,9 +30,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pd.DataFrame({"income": 1000 * x[:, 0], "who": IDS, "a": x[:, 1] > 0, "b": (x[:, 2] > 0).astype(int)}).iloc[5:].to_csv(
         folder / "targets.csv", index=False
     )
-    source = lg.datasets.source.Source(
-        edges=str(folder / "e.csv"), features=str(folder / "x.csv"), labels=str(folder / "y.csv")
-    )
+    source = Source(edges=str(folder / "e.csv"), features=str(folder / "x.csv"), labels=str(folder / "y.csv"))
     lg.train(source, folder / "run", dim=16, steps=2, device="cpu")
     np.save(folder / "z.npy", x)
     return folder

@@ -118,7 +118,7 @@ def test_a_failed_write_leaves_nothing(hello: RawFile, server: Server, tmp_path:
     server.bodies["/hello.txt"] = HELLO
 
     def full(*_: object) -> None:
-        assert any(name.endswith(".part") for name in files_under(tmp_path))  # it was beside its target
+        assert any(".localgcl-" in name for name in files_under(tmp_path))  # it was beside its target
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Path, "replace", full)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from localgcl.datasets.drawing import Drawn, drawn_splits
+from localgcl.datasets.splits import Drawn, drawn_splits
 from localgcl.evaluation import evaluate
 from localgcl.graph import Graph, Split
 from tests.evaluation.toys import clouds, thirds
@@ -44,12 +44,12 @@ def test_settings_are_picked_on_nodes_that_are_not_tested(monkeypatch: pytest.Mo
     z, y = rng.standard_normal((400, 20)), rng.integers(0, 2, 400)
     seen: list[Split] = []
 
-    def watched(*given: Any) -> Drawn:
-        found = drawn_splits(*given)
+    def watched(*given: Any, **named: Any) -> Drawn:
+        found = drawn_splits(*given, **named)
         seen.extend(found.splits)
         return found
 
-    monkeypatch.setattr("localgcl.evaluation.evaluator.drawn_splits", watched)
+    monkeypatch.setattr("localgcl.datasets.splits.drawn_splits", watched)
     scores = evaluate(z, y, train_share=0.5, num_splits=10, protocol="sklearn", strengths=(0.1, 1.0))
     assert len(seen) == 10
     for split in seen:

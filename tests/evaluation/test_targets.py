@@ -3,7 +3,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from localgcl.evaluation import evaluate
-from localgcl.evaluation.targets import PENALTIES, evaluate_targets
+from localgcl.evaluation.evaluator import evaluate_targets
+from localgcl.evaluation.scikit import PENALTIES
+from localgcl.graph import Split
 from tests.evaluation.toys import thirds
 
 
@@ -98,3 +100,21 @@ def test_what_cannot_be_scored_is_one_line(z: np.ndarray, targets: object, chang
 def test_splits_and_a_share_are_not_given_together(z: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"train_share is 0\.5, and splits are given too"):
         evaluate_targets(z, z[:, 0], [thirds(300)], train_share=0.5)
+
+
+def test_splits_are_checked_as_for_classes(z: np.ndarray) -> None:
+    split, y = thirds(300), z[:, 0].copy()
+    with pytest.raises(ValueError, match="has a node twice"):
+        evaluate(z, y, [Split(split.train, split.val, split.train)])
+    y[split.val] = np.nan
+    with pytest.raises(ValueError, match="has no labelled validation nodes"):
+        evaluate(z, y, [split])
+    with pytest.raises(ValueError, match="the list of splits is empty"):
+        evaluate(z, y, [])
+
+
+def test_read_only_targets_are_read_without_a_warning(z: np.ndarray, recwarn: pytest.WarningsRecorder) -> None:
+    y = z[:, 0].astype(np.float64)
+    y.flags.writeable = False
+    assert evaluate(z, y, num_splits=1).mean > 0.99
+    assert not recwarn.list

@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import hashlib
 import os
 import signal
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcl.system.files import remove_leftovers, replacing
+from localgcl.system.files import digest, file_digest, locked, remove_leftovers, replacing
 
 
 def mode(path: Path) -> int:
@@ -212,3 +213,55 @@ def test_a_folder_that_cannot_be_listed_can_be_written_to(tmp_path: Path, monkey
     with replacing(tmp_path / "table.csv") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "table.csv").read_text() == "new"
+
+
+# Locks and digests
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path, is_folder: bool) -> None:
+    path = tmp_path / "it"
+    if is_folder:
+        path.mkdir()
+    else:
+        path.write_text("content")
+    with locked(path) as first:
+        assert first
+        with pytest.raises(BlockingIOError), locked(path):
+            pass
+        with pytest.raises(FileExistsError, match="wait for it"), locked(path, otherwise=FileExistsError("wait for it")):
+            pass
+    with locked(path) as second:
+        assert second
+    assert is_folder or path.read_text() == "content"
+
+
+def test_a_lock_is_waited_for(tmp_path: Path) -> None:
+    path, order = tmp_path / "file", list[str]()
+    path.touch()
+
+    def work() -> None:
+        with locked(path, wait=True):
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as pool:
+        with locked(path):
+            waiting = pool.submit(work)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.2)
+            order.append("first")
+        waiting.result(timeout=30)
+    assert order == ["first", "second"]
+
+
+def test_a_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
+    code = "import os, sys; from localgcl.system.files import locked\nwith locked(sys.argv[1]): os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -signal.SIGKILL
+    with locked(tmp_path) as is_locked:
+        assert is_locked
+
+
+def test_digests_are_those_of_hashlib(tmp_path: Path) -> None:
+    content = b"content" * 10_000
+    (tmp_path / "file").write_bytes(content)
+    assert digest(content[:7], memoryview(content[7:])) == hashlib.sha256(content).hexdigest() == file_digest(tmp_path / "file")

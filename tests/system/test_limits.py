@@ -177,3 +177,26 @@ def test_other_systems_ways_give_none_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert limits._windows_memory("total") is None
     monkeypatch.delattr(os, "sysconf")
     assert limits._installed_memory() is None
+
+
+def test_memory_that_cannot_change_is_read_once_and_free_memory_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training asks at every step, and reads of /proc and of control groups add up."""
+    monkeypatch.undo()
+    limits._memory_here.cache_clear()
+    read, paths = limits._read, list[Path]()
+
+    def counted(path: Path) -> str:
+        paths.append(path)
+        return read(path)
+
+    monkeypatch.setattr(limits, "_read", counted)
+    first = available_memory()
+    once = len(paths)
+    assert once >= 1
+    assert [device_memory("cpu") for _ in range(50)] == [first] * 50
+    assert len(paths) == once
+    free_memory()
+    after = len(paths)
+    free_memory()
+    assert after > once
+    assert len(paths) > after

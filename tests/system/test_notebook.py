@@ -9,7 +9,7 @@ import localgcl as lg
 from localgcl.evaluation import Scores
 from localgcl.experiments.compare import Comparison
 from localgcl.experiments.reproduce.table import Table, html
-from localgcl.system.notebook import html_table
+from localgcl.system.text import html_table
 from tests.experiments.compare.problems import row
 
 EVIL = "<script>alert('1')</script> & \"x\""

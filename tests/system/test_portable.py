@@ -33,7 +33,7 @@ def test_train_embed_and_evaluate(tmp_path: Path) -> None:
 
 def test_modules_of_the_system_import() -> None:
     modules = [module.name for module in pkgutil.iter_modules(localgcl.system.__path__, "localgcl.system.")]
-    assert {"localgcl.system.ledger", "localgcl.system.workers"} <= set(modules)
+    assert {"localgcl.system.store", "localgcl.system.workers"} <= set(modules)
     run(f"import importlib\nfor module in {modules}:\n    importlib.import_module(module)")
 
 
@@ -42,11 +42,11 @@ def test_rows_are_appended(tmp_path: Path) -> None:
 import sys
 sys.modules["fcntl"] = None
 from pathlib import Path
-from localgcl.system.ledger import append_rows, read_rows
-path = Path(sys.argv[1])
-append_rows(path, ("a",), [{"a": 1}])
-append_rows(path, ("a",), [{"a": 2}])
-print(read_rows(path, ("a",)))
+from localgcl.system.store import RowFile
+file = RowFile(Path(sys.argv[1]), ("a",))
+file.append({"a": 1})
+file.append({"a": 2})
+print(file.rows())
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "rows.csv")], capture_output=True, text=True, check=True)
     assert done.stdout == "[{'a': '1'}, {'a': '2'}]\n"

@@ -111,7 +111,7 @@ def _costs(command: str, *, verbose: bool) -> Iterator[None]:
     """Explains allocation failures; if `verbose`, says what runs, and at the end what it took."""
     started = time.perf_counter()
     if verbose:
-        from localgcl.system.peak import ResidentPeak  # these import torch
+        from localgcl.system.memory import ResidentPeak  # these import torch
         from localgcl.system.provenance import provenance
 
         warnings.simplefilter("default")

@@ -8,7 +8,7 @@ from localgcl.experiments.bench import table
 from localgcl.experiments.bench.options import BenchOptions
 from localgcl.experiments.bench.run import run as measure
 from localgcl.experiments.bench.setups import BENCHMARKS
-from localgcl.system.paths import check_writable
+from localgcl.system.files import check_writable
 
 DESCRIPTION = "Measure time and memory of the library's parts beside plain PyTorch, and add the rows to a table."
 

@@ -5,7 +5,7 @@ import dataclasses
 
 from localgcl.commands.output import Result
 from localgcl.datasets.catalogue import CATALOGUE
-from localgcl.datasets.registry import READERS
+from localgcl.datasets.source import READERS
 from localgcl.datasets.storage import cache_root, missing_files
 from localgcl.system.text import shown
 

@@ -8,9 +8,9 @@ from localgcl.commands.options import add_group, add_id, read_group
 from localgcl.commands.output import Result
 from localgcl.datasets.source import named_columns
 from localgcl.evaluation import Scores
-from localgcl.evaluation.options import EvaluationOptions
+from localgcl.evaluation.evaluator import EvaluationOptions
 from localgcl.experiments.compare import compare_runs, score_table
-from localgcl.system.paths import check_there
+from localgcl.system.files import check_there
 from localgcl.system.text import shown
 
 DESCRIPTION = (

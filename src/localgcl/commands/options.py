@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from localgcl.config import choices
 from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
-from localgcl.system.paths import check_there
+from localgcl.system.files import check_there
 
 Group = TypeVar("Group")
 

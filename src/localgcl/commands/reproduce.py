@@ -20,8 +20,7 @@ from localgcl.experiments.reproduce.store import Store
 from localgcl.experiments.reproduce.studies import STUDIES, read
 from localgcl.experiments.reproduce.table import Table, latex, markdown, text
 from localgcl.system.devices import choose_device
-from localgcl.system.files import replacing
-from localgcl.system.paths import check_writable
+from localgcl.system.files import check_writable, replacing
 from localgcl.system.text import shown
 
 Say = Callable[[str], None]

@@ -14,7 +14,7 @@ from localgcl.commands.parser import COMMON
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
 from localgcl.methods import METHODS, find_method
-from localgcl.system.paths import check_there, check_writable
+from localgcl.system.files import check_there, check_writable
 from localgcl.system.text import shown
 from localgcl.training.replaced import check_replaceable, replaced_run
 from localgcl.training.run import RunFolder, check_vacant, default_folder

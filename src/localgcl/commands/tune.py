@@ -13,7 +13,7 @@ from localgcl.experiments.search.options import SearchOptions
 from localgcl.experiments.search.space import OWN, read_space
 from localgcl.experiments.search.tuning import tune
 from localgcl.methods import METHODS, find_method
-from localgcl.system.paths import check_there
+from localgcl.system.files import check_there
 from localgcl.system.text import shown
 
 DESCRIPTION = (

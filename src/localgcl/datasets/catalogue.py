@@ -77,7 +77,7 @@ def names() -> tuple[str, ...]:
 
 
 def resolve(name: str, known: Collection[str]) -> str:
-    """The one of the `known` names that `name` means: itself, or in another case, with underscores for dashes, or an alias.
+    """Finds `name` among the `known` names: as it is, in another case, with underscores for dashes, or as an alias.
 
     Example:
         >>> resolve("Amazon_Photo", names())

@@ -1,12 +1,20 @@
-"""Where a graph comes from; a run folder stores it, and reads the graph again from it."""
+"""Where a graph comes from: a data set by name, files, or a graph folder.
+
+One assignment adds a data set of your own to `load` and to the command line, with or without an entry in the catalogue:
+
+    READERS["mine"] = Reader((), lambda contents: lg.sbm(1000))
+
+With raw files, give their checksums too: `RawFile("Mine/edges.csv", url, checksums=("sha256:...",))`.
+"""
 
 import dataclasses
 import os
 from typing import Any
 
+from localgcl.datasets.built_in import digits
 from localgcl.datasets.catalogue import resolve
-from localgcl.datasets.loading import load
-from localgcl.datasets.registry import READERS
+from localgcl.datasets.readers import Reader, geom_gcn, npz, ogb, planetoid
+from localgcl.datasets.storage import obtain
 from localgcl.graph import Graph
 from localgcl.graph.stored import declared, is_folder
 from localgcl.io.encoding_files import AUTO, as_encoding
@@ -14,8 +22,42 @@ from localgcl.io.files import graph_name, read_graph
 from localgcl.io.roles import Columns
 from localgcl.system.text import shown
 
+READERS: dict[str, Reader] = {
+    **planetoid.GRAPHS,
+    **npz.GRAPHS,
+    **geom_gcn.GRAPHS,
+    **ogb.GRAPHS,
+    "digits": Reader((), lambda _: digits()),
+}
+"""The reader of each data set, by the name that `load` takes."""
+
 COLUMNS = ("weight", "source", "target", "id", "drop")
 """Fields of `Source` that name columns."""
+
+
+def load(name: str, root: str | os.PathLike[str] | None = None, *, download: bool = True) -> Graph:
+    """The graph called `name` as published: edges, classes and splits as PyG loads them, features untouched.
+
+    Edges keep their directions and self-loops where the publisher keeps them, and features are neither scaled nor set to
+    0/1: those choices affect accuracy and belong to the recipe (`localgcl.config.Preparation`).
+
+    Args:
+        name: One of `localgcl.datasets.names()`, in any case, or a name registered in `localgcl.datasets.READERS`.
+        root: Folder of the raw files; by default the environment variable LOCALGCL_HOME, else ~/.cache/localgcl.
+        download: Whether to download missing raw files. Checksums are compared before a download is kept, and each time
+            before a file is read.
+
+    Raises:
+        ValueError: The name is unknown, or a raw file differs from the published one.
+        FileNotFoundError: A raw file is missing and cannot be downloaded; the message says which goes where.
+
+    Example:
+        >>> load("digits")
+        Graph('digits': 1,797 nodes, 17,454 directed edges, 64 dense features, 10 classes, 0 splits)
+    """
+    known = resolve(name, READERS)
+    reader = READERS[known]
+    return reader.graph(known, obtain(reader.files, root, download=download))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +108,7 @@ class Source:
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the files are called, but that of weights."""
+        """Names of the files' columns, except the column of weights."""
         return named_columns(self.source, self.target, self.id, self.drop, self.encode)
 
     @property
@@ -89,21 +131,21 @@ def named_columns(
     drop: str | None = None,
     encode: str | None = None,
 ) -> Columns:
-    """The columns that fields of `Source` name."""
+    """`Columns` from the fields of `Source` that name columns."""
     dropped = None if drop is None else tuple(name.strip() for name in drop.split(",") if name.strip())
     return Columns(source, target, id, dropped, as_encoding(encode))
 
 
 def _names_folder(given: str | None, *, known: bool) -> bool:
-    """Whether this is the path of a graph folder, whole or not.
+    """Whether `given` is the path of a graph folder, complete or not.
 
     Args:
         given: A path, or a name.
         known: Whether it may be the name of a data set too.
 
     Raises:
-        ValueError: It is a data set's name and that of a graph folder here.
-        FileNotFoundError: It is a path, and there is nothing.
+        ValueError: It names a data set and a graph folder in this directory.
+        FileNotFoundError: It is a path, and nothing is there.
     """
     if given is None:
         return False

@@ -1,6 +1,7 @@
-"""Train/validation/test splits for graphs that come without any."""
+"""Train/validation/test splits for graphs that come without any: random, stratified, few labels; and the rule that chooses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -8,6 +9,54 @@ from torch import Tensor
 
 from localgcl.graph import Graph, Split
 from localgcl.graph.checks import check_splits
+
+FEW = 1000
+"""Below this many labelled nodes, splits are stratified, and half of the nodes are for training."""
+VALIDATION = 0.1
+_MANY_SHARE, _FEW_SHARE = 0.1, 0.5
+_LEAST = 3  # a node each to train, validate and test on
+
+
+OWN = "those of the graph"
+"""How a graph's own splits are described."""
+
+
+class Drawn(NamedTuple):
+    """Splits, and how they were made, in words; no words for splits that the caller gave."""
+
+    splits: Sequence[Split]
+    how: str
+
+
+def choose_splits(
+    graph: Graph,
+    given: Sequence[Split] | None = None,
+    *,
+    num: int = 20,
+    seed: int = 0,
+    train_share: float | None = None,
+    classes: bool = True,
+) -> Drawn:
+    """The splits to score on: those that are given, else the graph's own, else `drawn_splits`.
+
+    Args:
+        graph: A graph with labels.
+        given: The caller's splits.
+        num: Splits to draw.
+        seed: Seed of the first one that is drawn.
+        train_share: Draw splits with this share of training nodes, whatever splits the graph has.
+        classes: Whether labels are classes. If not, they only say which nodes have targets (not -1), and splits are random.
+
+    Raises:
+        ValueError: `train_share` is given, and splits are given, too.
+    """
+    if given is not None:
+        if train_share is not None:
+            raise ValueError(f"train_share is {train_share}, and splits are given too; give one of them")
+        return Drawn(given, "")
+    if graph.splits and train_share is None:
+        return Drawn(graph.splits, OWN)
+    return drawn_splits(graph, num, seed, train_share, classes=classes)
 
 
 def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 0.1, seed: int = 0) -> list[Split]:
@@ -41,16 +90,105 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
             f"{labelled.numel()} labelled nodes are too few for shares {train} and {val}: {num_train} to train on, "
             f"{num_val} to validate on; label more nodes or choose other shares"
         )
-    splits = []
-    for drawn in range(seed, seed + num):
-        nodes = labelled[torch.randperm(labelled.numel(), generator=torch.Generator().manual_seed(drawn))]
-        splits.append(sorted_split(nodes, num_train, num_val, f"random-{drawn}"))
-    return splits
+    return [
+        _sorted_split(labelled[_shuffled(labelled.numel(), drawn)], num_train, num_val, f"random-{drawn}")
+        for drawn in range(seed, seed + num)
+    ]
 
 
 def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
     """The graph's own splits, else `num` random ones."""
     return graph.splits or random_splits(graph, num=num, seed=seed)
+
+
+def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: float = 0.1, seed: int = 0) -> list[Split]:
+    """Random splits that divide the labelled nodes of every class by the same shares.
+
+    Each class has at least one node in each part. Split k is drawn with seed `seed + k` alone and named after that seed.
+
+    Args:
+        graph: A graph with labels; nodes of class -1 are left out.
+        num: Number of splits.
+        train: Share of each class to train on.
+        val: Share to validate on; the others are for testing.
+        seed: Seed of the first split.
+
+    Raises:
+        ValueError: A class has fewer than three nodes.
+
+    Example:
+        >>> y = torch.tensor([0] * 10 + [1] * 20 + [-1] * 70)
+        >>> graph = Graph.from_edges([], [], x=torch.zeros(100, 1), y=y)
+        >>> (split,) = stratified_splits(graph, num=1)
+        >>> [y[nodes].bincount().tolist() for nodes in (split.train, split.val, split.test)]
+        [[5, 10], [1, 2], [4, 8]]
+    """
+    if not (train > 0 and val > 0 and train + val < 1):
+        raise ValueError(
+            f"train is {train} and val {val}; both are shares above 0 whose sum is below 1, for example 0.5 and 0.1"
+        )
+    y = known_labels(graph)
+    classes, sizes = y[y >= 0].unique(return_counts=True)
+    _check_sizes(graph, classes, sizes)
+
+    def sizes_of(count: int) -> tuple[int, int]:
+        validated = max(1, round(val * count))
+        return min(max(1, round(train * count)), count - validated - 1), validated
+
+    return [_split_by_class(y, sizes_of, drawn, f"stratified-{drawn}") for drawn in range(seed, seed + num)]
+
+
+def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, *, classes: bool = True) -> Drawn:
+    """Splits for a graph without any, or for a share of training nodes that the user asks for.
+
+    A tenth of the labelled nodes is for validation. With `train`, or with fewer than 1,000 labelled nodes, splits are
+    stratified: a random split of few nodes may have no training node of some class. Otherwise they are the paper's, random ones
+    of 10/10/80 percent.
+
+    Args:
+        graph: A graph with labels.
+        num: Number of splits.
+        seed: Seed of the first one.
+        train: Share of each class to train on; by default 0.1, or 0.5 of fewer than 1,000 nodes.
+        classes: As for `choose_splits`.
+    """
+    labelled = int((known_labels(graph) >= 0).sum())
+    share = default_share(labelled) if train is None else train
+    of = f"of {labelled:,} labelled nodes"
+    if classes and (train is not None or labelled < FEW):
+        drawn = stratified_splits(graph, num=num, train=share, val=VALIDATION, seed=seed)
+        return Drawn(drawn, f"stratified, {in_percent(share)}% of each class, {of}")
+    drawn = random_splits(graph, num=num, train=share, val=VALIDATION, seed=seed)
+    return Drawn(drawn, f"random, {in_percent(share)}% {of}")
+
+
+def default_share(labelled: int) -> float:
+    """Default share of the labelled nodes to train on, by their number."""
+    return _MANY_SHARE if labelled >= FEW else _FEW_SHARE
+
+
+def in_percent(train: float) -> str:
+    """Percentages of the nodes to train, validate and test on.
+
+    Example:
+        >>> in_percent(0.5)
+        '50/10/40'
+    """
+    return "/".join(f"{100 * share:g}" for share in (train, VALIDATION, 1 - VALIDATION - train))
+
+
+def _check_sizes(graph: Graph, classes: Int[Tensor, " c"], sizes: Int[Tensor, " c"]) -> None:
+    """ValueError that names the classes with too few nodes."""
+    rare = [(int(label), int(size)) for label, size in zip(classes, sizes, strict=True) if size < _LEAST]
+    if not rare:
+        return
+    names = graph.class_names
+    named = [f"{label if names is None else repr(names[label])[:80]} ({size})" for label, size in rare[:6]]
+    raise ValueError(
+        f"classes have fewer than {_LEAST} labelled nodes, one each to train, validate and test on: {', '.join(named)}"
+        f"{'...' * (len(rare) > 6)}; label more of them, merge them with other classes, or leave their labels empty"
+        f"{'' if names is not None else ' (numbers to predict: task regression, --task regression)'}"
+    )
 
 
 def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int = 0) -> list[Split]:
@@ -70,16 +208,10 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
             f"class {named} has {smallest} nodes, but per_class={per_class} takes {2 * per_class} of "
             f"each class for training and validation and tests on the others; choose at most {(smallest - 1) // 2}"
         )
-    splits = []
-    for drawn in range(seed, seed + num):
-        generator = torch.Generator().manual_seed(drawn)
-        shuffled = torch.randperm(y.numel(), generator=generator)
-        of_class = [shuffled[y[shuffled] == label] for label in classes.tolist()]
-        train = torch.cat([nodes[:per_class] for nodes in of_class])
-        val = torch.cat([nodes[per_class : 2 * per_class] for nodes in of_class])
-        test = torch.cat([nodes[2 * per_class :] for nodes in of_class])
-        splits.append(sorted_split(torch.cat([train, val, test]), train.numel(), val.numel(), f"few-{per_class}-{drawn}"))
-    return splits
+    return [
+        _split_by_class(y, lambda _: (per_class, per_class), drawn, f"few-{per_class}-{drawn}")
+        for drawn in range(seed, seed + num)
+    ]
 
 
 def citation_splits(
@@ -99,11 +231,11 @@ def citation_splits(
         )
     splits = []
     for drawn in range(seed, seed + num):
-        shuffled = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(drawn))
+        shuffled = _shuffled(y.numel(), drawn)
         shuffled = shuffled[y[shuffled] >= 0]
         train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
         rest = shuffled[~torch.isin(shuffled, train)][: val + test]
-        splits.append(sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
+        splits.append(_sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
     return splits
 
 
@@ -116,7 +248,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
     y, nodes = known_labels(graph), torch.cat([split.train, split.val])
     splits = []
     for drawn in range(seed, seed + num):
-        shuffled = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(drawn))]
+        shuffled = nodes[_shuffled(nodes.numel(), drawn)]
         train = [shuffled[y[shuffled] == label][: int((y[split.train] == label).sum())] for label in y[split.train].unique()]
         chosen = torch.isin(shuffled, torch.cat(train))
         splits.append(
@@ -126,7 +258,7 @@ def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[
 
 
 def hide_test_labels(graph: Graph, splits: Sequence[Split]) -> Graph:
-    """The graph with label -1 on all nodes that no split trains or validates on: test labels are hidden from a search."""
+    """The graph with label -1 on all nodes that no split trains or validates on, so that a search cannot see test labels."""
     y = known_labels(graph)
     if not splits:
         raise ValueError("the list of splits is empty, so every label would be hidden; pass at least one")
@@ -145,8 +277,25 @@ def known_labels(graph: Graph) -> Int[Tensor, " n"]:
     return graph.y.cpu()
 
 
-def sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
-    """The split of distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
+def _shuffled(count: int, seed: int) -> Int[Tensor, " {count}"]:
+    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+
+
+def _split_by_class(y: Int[Tensor, " n"], sizes_of: Callable[[int], tuple[int, int]], seed: int, name: str) -> Split:
+    """Draws nodes of each class: as many to train and to validate on as `sizes_of` its size, and the others to test on."""
+    shuffled = _shuffled(y.numel(), seed)
+    parts: tuple[list[Tensor], ...] = ([], [], [])
+    for label in y[y >= 0].unique().tolist():
+        nodes = shuffled[y[shuffled] == label]
+        num_train, num_val = sizes_of(len(nodes))
+        for part, some in zip(parts, nodes.tensor_split([num_train, num_train + num_val]), strict=True):
+            part.append(some)
+    train, val, test = (torch.cat(part) for part in parts)
+    return _sorted_split(torch.cat([train, val, test]), len(train), len(val), name)
+
+
+def _sorted_split(nodes: Int[Tensor, " n"], num_train: int, num_val: int, name: str) -> Split:
+    """Splits distinct `nodes` into the first, the next and the remaining ones, each part sorted (by a mask, in O(n))."""
     parts = []
     for part in nodes.tensor_split([num_train, num_train + num_val]):
         mask = torch.zeros(int(nodes.max()) + 1, dtype=torch.bool)

@@ -8,7 +8,6 @@ import http.client
 import importlib.resources
 import io
 import os
-import secrets
 import tomllib
 import urllib.request
 import warnings
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from localgcl.config import LocalGCLWarning
 from localgcl.io.damage import BROKEN, check_expansion
+from localgcl.system.files import digest, replacing
 from localgcl.system.text import shown
 
 TIMEOUT = 60.0
@@ -87,7 +87,9 @@ def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, dow
             if file.url == url:
                 content = archive_member(body, file) if file.member else body
                 verify(file, content, f"{url} was not saved: it", "try again later, or tell us that the publisher changed it")
-                _write(folder / file.path, content)
+                (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+                with replacing(folder / file.path) as temporary:
+                    temporary.write_bytes(content)
     contents = {}
     for file in files:
         path = folder / file.path
@@ -115,7 +117,7 @@ def verify(file: RawFile, content: bytes, subject: str, fix: str) -> None:
     accepted = _accepted_checksums(file)
     if accepted[0] == "any" or any(_matches(content, checksum) for checksum in accepted):
         return
-    found = f"sha256 {hashlib.sha256(content).hexdigest()} ({len(content):,} bytes)"
+    found = f"sha256 {digest(content)} ({len(content):,} bytes)"
     if "any" in accepted:
         warnings.warn(
             f"{subject} has {found}, not the bytes this library was tested with; only its shape is checked, and results "
@@ -134,12 +136,12 @@ def _checksums() -> dict[str, list[str]]:
 
 
 def _matches(content: bytes, checksum: str) -> bool:
-    kind, _, digest = checksum.partition(":")
+    kind, _, expected = checksum.partition(":")
     if kind == "sha256":
-        return hashlib.sha256(content).hexdigest() == digest
+        return digest(content) == expected
     if kind == "git":
-        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == digest
-    return kind == "rows" and _row_digest(content) == digest
+        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == expected
+    return kind == "rows" and _row_digest(content) == expected
 
 
 def _row_digest(content: bytes) -> str:
@@ -148,7 +150,7 @@ def _row_digest(content: bytes) -> str:
         lines = gzip.decompress(content).split()
     except (OSError, EOFError, zlib.error):
         return ""
-    return hashlib.sha256(b"\n".join(sorted(lines))).hexdigest()
+    return digest(b"\n".join(sorted(lines)))
 
 
 def _fetch(url: str) -> bytes:
@@ -166,17 +168,6 @@ def archive_member(archive: bytes, file: RawFile) -> bytes:
     except BROKEN as error:
         damage = f"{file.url} holds no readable {file.member} ({shown(str(error)[:200])})"
         raise ValueError(f"{damage}; nothing was saved, try again later") from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes to a temporary file in the same folder, then renames it: a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _where(files: Sequence[RawFile], folder: Path) -> str:

@@ -2,28 +2,62 @@
 
 import dataclasses
 import statistics
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from localgcl.config import check, suggestion
+from localgcl.config import Checked, option
 from localgcl.datasets import hide_test_labels
-from localgcl.datasets.drawing import drawn_splits
-from localgcl.evaluation.inputs import class_name, read_classes, read_embeddings, read_graph, read_tasks
-from localgcl.evaluation.presets import PRESETS
+from localgcl.datasets.splits import choose_splits
+from localgcl.evaluation.inputs import (
+    are_targets,
+    class_name,
+    read_classes,
+    read_embeddings,
+    read_graph,
+    read_target_tasks,
+    read_target_values,
+    read_targets,
+    read_tasks,
+)
+from localgcl.evaluation.presets import TARGET_PROBES, find_probe, validating_probe
 from localgcl.evaluation.scores import Scores
-from localgcl.evaluation.targets import are_targets, evaluate_targets
-from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task
+from localgcl.evaluation.task import Matrix, Probe, Task
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device
 
 TASK = Literal["auto", "classes", "multi-label", "regression"]
 """What is predicted: classes, several 0/1 labels of a node, or numbers."""
-OWN = "those of the graph"
-"""What `Scores.splits` says of a graph's own splits."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationOptions(Checked):
+    """Options of `localgcl evaluate`: how embeddings are scored."""
+
+    protocol: str = option("linear", "linear, sklearn, knn, kmeans...", metavar="P")
+    train_share: float | None = option(
+        None,
+        "share of each class to train the classifier on, in stratified random splits of the labelled nodes; a tenth is for "
+        "validation (default: the graph's own splits, else 0.1, or 0.5 of fewer than 1,000 labelled nodes)",
+        above=0,
+        high=0.89,
+        metavar="S",
+    )
+    # A split holds every labelled node once; a thousand of them fit in memory and take minutes to hours.
+    splits: int | None = option(
+        None,
+        "number of splits, where they are drawn (default: 20, or 1 for each of several runs)",
+        low=1,
+        high=1000,
+        metavar="N",
+    )
+    task: TASK = option("auto", "what --labels holds; auto: several columns or fractions are no classes (see --target-columns)")
+    per_class: bool = option(False, "also show the share of each class that is classified correctly")
+    seed: int = option(0, "seed of random splits and classifiers", low=0, high=2**63 - 1, metavar="S")
+    baselines: bool = option(True, "for a run folder: also score random-init and raw-features")
+    device: str = option("cpu", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
 
 
 def evaluate(
@@ -81,22 +115,60 @@ def evaluate(
         )
     if task in ("multi-label", "regression"):
         raise ValueError(f"task is {task!r}, and a graph has classes only; pass the targets as an array")
-    probe = _probe(protocol, settings)
+    probe = find_probe(protocol, settings)
     x, graph = _read(z, graph_or_labels)
     assert graph.y is not None  # read_graph has seen to it
     y, classes = read_classes(graph.y, learnt=probe.uses_splits, names=graph.class_names)
+    how = ""
     if probe.uses_splits:
-        splits, told = _splits(graph, splits, train_share, num_splits)
+        splits, how = choose_splits(graph, splits, num=num_splits, train_share=train_share)  # the same ones whatever the seed
         tasks = read_tasks(x, y, classes, splits, validates=probe.validates, names=graph.class_names)
-        over = _over(probe, tasks)
     elif splits is not None or train_share is not None:
         raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits and train_share (--train-share) out")
     else:
         nothing = torch.zeros(0, dtype=torch.int64)
-        tasks, over = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")], _count(probe.runs, "seed")
-        told = ""
+        tasks = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")]
     called = [class_name(int(label), graph.class_names) for label in classes]
-    return dataclasses.replace(_scores(probe, tasks, over, seed, choose_device(str(device)), called), splits=told)
+    return _scores(probe, tasks, how, seed, choose_device(str(device)), called)
+
+
+def evaluate_targets(
+    z: Any,
+    targets: Any,
+    splits: Sequence[Split] | None = None,
+    *,
+    task: Literal["auto", "multi-label", "regression"] = "auto",
+    train_share: float | None = None,
+    num_splits: int = 20,
+    seed: int = 0,
+) -> Scores:
+    """Scores embeddings against several 0/1 labels of each node, or against numbers.
+
+    Multi-label: one logistic regression for each label on unit rows, micro and macro F1 in percent. Regression: ridge on
+    standardised columns, R2 and mean absolute error, averaged over targets. Penalties are picked on validation nodes.
+
+    Args:
+        z: One row per node, as for `evaluate`.
+        targets: One row per node, shape (n,) or (n, targets). Nodes with a NaN are unlabelled and left out.
+        splits: Which nodes to learn, validate and test on; random ones when not given.
+        task: "auto" is multi-label for several columns of 0 and 1, else regression.
+        train_share: Share of the labelled nodes to train on; a tenth is for validation. By default 0.1, or 0.5 of fewer than
+            1,000 labelled nodes.
+        num_splits: Random splits.
+        seed: Seed of the first split.
+
+    Example:
+        >>> z = np.random.default_rng(0).normal(size=(200, 4))
+        >>> evaluate_targets(z, 3 * z[:, 0] + 1, num_splits=2).mean > 0.99
+        True
+    """
+    x, y = read_embeddings(z), read_target_values(targets)
+    if x.shape[0] != len(y):
+        raise ValueError(f"z has {x.shape[0]} rows, but there are {len(y)} rows of targets; give one row per node, in order")
+    kind, known = read_targets(y, task)
+    labelled = read_graph(np.where(known, 0, -1))
+    splits, how = choose_splits(labelled, splits, num=num_splits, seed=seed, train_share=train_share, classes=False)
+    return _scores(TARGET_PROBES[kind], read_target_tasks(x, y, known, splits), how, seed, torch.device("cpu"))
 
 
 def validate(
@@ -135,25 +207,15 @@ def validate(
     """
     probe = validating_probe(protocol, settings)
     x, graph = _read(z, graph_or_labels)
-    splits, told = _splits(graph, splits)
+    splits, how = choose_splits(graph, splits)
     known = hide_test_labels(graph, splits).y
     assert known is not None  # read_graph has seen to it
     y, classes = read_classes(known, learnt=False, names=graph.class_names)
     tasks = read_tasks(x, y, classes, splits, validates=True, tests=False, names=graph.class_names)
     called = [class_name(int(label), graph.class_names) for label in classes]
-    scores = _scores(probe, tasks, _over(probe, tasks), seed, choose_device(str(device)), called)
-    return dataclasses.replace(scores, metric=f"validation {scores.metric}", splits=told)
-
-
-def validating_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
-    """The protocol with some fields changed, if it picks on validation nodes; ValueError if it does not."""
-    probe = _probe(protocol, settings)
-    if not (probe.uses_splits and probe.validates):
-        choices = ", ".join(name for name, preset in PRESETS.items() if preset.uses_splits and preset.validates)
-        raise ValueError(
-            f"protocol {protocol!r} picks nothing on validation nodes, so it cannot validate; choose one of {choices}"
-        )
-    return probe
+    scores = _scores(probe, tasks, how, seed, choose_device(str(device)), called)
+    extra = {f"validation {name}": values for name, values in scores.extra.items()}
+    return dataclasses.replace(scores, metric=f"validation {scores.metric}", extra=extra)
 
 
 def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
@@ -164,80 +226,34 @@ def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
     return x, graph
 
 
-def _scores(probe: Probe, tasks: list[Task], over: str, seed: int, device: torch.device, classes: Sequence[str]) -> Scores:
-    scores: list[SplitScore] = []
-    names: list[str] = []
-    for index, task in enumerate(tasks):
-        for repeat in range(probe.runs):
-            scores.append(probe.run(task, _seed(seed, index, repeat), device))
-            names.append(f"{task.name}, start {repeat}" if probe.runs > 1 else task.name)
+def _scores(
+    probe: Probe, tasks: Sequence[Task], splits: str, seed: int, device: torch.device, classes: Sequence[str] = ()
+) -> Scores:
+    """Runs a protocol on each task, as often as it repeats."""
+    runs = [(index, task, repeat) for index, task in enumerate(tasks) for repeat in range(probe.runs)]
+    scores = [probe.run(task, _seed(seed, index, repeat), device) for index, task, repeat in runs]
+    starts = f" of {_count(probe.runs, 'start')}" if probe.runs > 1 else ""
+    # The mean recall of each class over the splits that test it.
+    recall = {name: [score.recall[at] for score in scores if at in score.recall] for at, name in enumerate(classes)}
     return Scores(
         protocol=probe.description,
         metric=probe.metric,
         values=tuple(score.value for score in scores),
         validation=tuple(score.validation for score in scores),
         picks=tuple(score.pick for score in scores),
-        names=tuple(names),
-        over=over,
+        names=tuple(f"{task.name}, start {repeat}" if probe.runs > 1 else task.name for _, task, repeat in runs),
+        over=f"{_count(len(tasks), 'split')}{starts}" if probe.uses_splits else _count(probe.runs, "seed"),
         seed=seed,
         extra={name: tuple(score.extra[name] for score in scores) for name in scores[0].extra},
-        recall=_recall(scores, classes),
+        splits=splits,
+        unit=probe.unit,
+        recall={name: statistics.fmean(values) for name, values in recall.items() if values},
     )
-
-
-def _recall(scores: Sequence[SplitScore], classes: Sequence[str]) -> dict[str, float]:
-    """The mean recall of each class over the splits that test it, by name."""
-    found = {name: [score.recall[at] for score in scores if at in score.recall] for at, name in enumerate(classes)}
-    return {name: statistics.fmean(values) for name, values in found.items() if values}
-
-
-def _probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
-    """The named preset with some fields changed."""
-    if protocol not in PRESETS:
-        raise ValueError(f"unknown protocol {protocol!r}{suggestion(protocol, PRESETS)}")
-    preset: Any = PRESETS[protocol]
-    known = {field.name: field for field in dataclasses.fields(preset)}
-    changed = {}
-    for name, value in settings.items():
-        if name not in known:
-            raise ValueError(f"protocol {protocol!r} has no setting {name!r}{suggestion(name, known)}")
-        if typing.get_origin(known[name].type) is tuple:
-            changed[name] = _grid(name, value, typing.get_args(known[name].type)[0])
-        else:
-            check(known[name], value)
-            changed[name] = value
-    return typing.cast(Probe, dataclasses.replace(preset, **changed))
-
-
-def _grid(name: str, value: Any, kind: type) -> tuple[Any, ...]:
-    """One value, or any sequence of them, as a tuple of numbers."""
-    parts = np.atleast_1d(np.asarray(value)).ravel().tolist()
-    if not all(isinstance(part, int | kind) and not isinstance(part, bool) for part in parts):
-        raise ValueError(f"{name} is {value!r}; give one or more numbers of type {kind.__name__}")
-    return tuple(kind(part) for part in parts)
-
-
-def _splits(
-    graph: Graph, splits: Sequence[Split] | None, train_share: float | None = None, num: int = 20
-) -> tuple[Sequence[Split], str]:
-    """The splits to score on, and how they were made, in words."""
-    if splits is not None:
-        if train_share is not None:
-            raise ValueError(f"train_share is {train_share}, and splits are given too; give one of them")
-        return splits, ""
-    if graph.splits and train_share is None:
-        return graph.splits, OWN
-    # The same ones whatever the seed, so that methods and runs are compared on the same nodes.
-    return drawn_splits(graph, num, 0, train_share)
 
 
 def _seed(seed: int, split: int, repeat: int) -> int:
     """A seed for one split and repeat; neighbouring ones give unrelated random numbers."""
     return int(np.random.SeedSequence([seed, split, repeat]).generate_state(1)[0])
-
-
-def _over(probe: Probe, tasks: list[Task]) -> str:
-    return _count(len(tasks), "split") + (f" of {_count(probe.runs, 'start')}" if probe.runs > 1 else "")
 
 
 def _count(number: int, thing: str) -> str:

@@ -1,20 +1,26 @@
-"""Reads and checks once what users pass in: embeddings, labels, splits. All errors about input are raised here."""
+"""Reads and checks once what users pass in: embeddings, labels, targets, splits. Errors about input are raised here."""
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
+from localgcl.evaluation.metrics import Array
 from localgcl.evaluation.task import Matrix, Task
 from localgcl.graph import Graph, Split
 from localgcl.graph.arrays import as_array, check_unmasked
 from localgcl.graph.csr import as_features, features_to_scipy
+
+TargetKind = Literal["multi-label", "regression"]
+Known = NDArray[np.bool_]
+Parts = tuple[Int[Tensor, " a"], Int[Tensor, " b"], Int[Tensor, " c"]]
 
 
 def read_embeddings(z: Any) -> Matrix:
@@ -89,6 +95,50 @@ def class_name(number: int, names: Sequence[str] | None) -> str:
     return str(number) if names is None else names[number]
 
 
+def read_target_values(targets: Any) -> Array:
+    """Targets as a float64 matrix; ValueError if they are none."""
+    try:
+        y = np.asarray(targets.detach().cpu() if isinstance(targets, Tensor) else targets, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"targets are a {type(targets).__name__} that holds no numbers; give one row of them per node"
+        ) from error
+    if y.ndim not in (1, 2) or 0 in y.shape:
+        raise ValueError(f"targets have shape {y.shape}; give shape (n,) or (n, targets), a row per node")
+    if np.isinf(y).any():
+        raise ValueError(
+            f"targets of row {int(np.argwhere(np.isinf(y))[0, 0])} are infinite; set them to NaN if they are unknown"
+        )
+    return y.reshape(len(y), -1)
+
+
+def are_targets(values: Any) -> bool:
+    """Whether labels are no classes: several columns of numbers, or numbers that are not whole."""
+    try:
+        y = read_target_values(values)
+    except ValueError:
+        return False
+    known = y[~np.isnan(y)]
+    return y.shape[1] > 1 or bool((known != np.floor(known)).any())
+
+
+def read_targets(y: Array, task: Literal["auto", "multi-label", "regression"]) -> tuple[TargetKind, Known]:
+    """What kind of targets the rows of `y` are, and which nodes have all of them; ValueError if they cannot be predicted."""
+    known: Known = np.asarray(~np.isnan(y).any(axis=1))
+    labelled = y[known]
+    several = y.shape[1] > 1 and bool(np.isin(labelled, (0, 1)).all())
+    kind: TargetKind = task if task != "auto" else "multi-label" if several else "regression"
+    if kind == "multi-label" and not np.isin(labelled, (0, 1)).all():
+        wrong = labelled[~np.isin(labelled, (0, 1))][0]
+        raise ValueError(f"multi-label targets hold {wrong:g}; give 0 and 1, and NaN where unknown")
+    if not len(labelled):
+        raise ValueError("no node has all targets; give numbers, and NaN only where they are unknown")
+    constant = np.flatnonzero((labelled == labelled[:1]).all(axis=0))
+    if len(constant) == y.shape[1] or (kind == "regression" and len(constant)):
+        raise ValueError(f"target {int(constant[0])} has the same value for all {len(labelled)} labelled nodes; leave it out")
+    return kind, known
+
+
 def read_tasks(
     x: Matrix,
     y: Int[Tensor, " n"],
@@ -100,9 +150,7 @@ def read_tasks(
     names: Sequence[str] | None = None,
 ) -> list[Task]:
     """One task per split, without nodes of unknown label. Without `tests`, validation nodes take the place of test nodes."""
-    if not splits:
-        raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
-    tasks = [_task(x, y, len(classes), split, validates=validates, tests=tests) for split in splits]
+    tasks = _tasks(x, y, y >= 0, len(classes), splits, validates=validates, tests=tests)
     missed = [(task.name, lost) for task in tasks if (lost := _untaught(task))]
     if missed:
         name, lost = missed[0]
@@ -116,20 +164,36 @@ def read_tasks(
     return tasks
 
 
-def _task(x: Matrix, y: Int[Tensor, " n"], num_classes: int, split: Split, *, validates: bool, tests: bool) -> Task:
-    split = split.to("cpu")
+def read_target_tasks(x: Matrix, y: Array, known: Known, splits: Sequence[Split]) -> list[Task]:
+    """One task per split, without nodes that lack a target."""
+    return _tasks(x, torch.tensor(y), torch.from_numpy(known), 0, splits, validates=True, tests=True)
+
+
+def _tasks(
+    x: Matrix, y: Tensor, known: Bool[Tensor, " n"], num_classes: int, splits: Sequence[Split], *, validates: bool, tests: bool
+) -> list[Task]:
+    if not splits:
+        raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
+    return [
+        Task(x, y, num_classes, *_parts(split.to("cpu"), known, validates=validates, tests=tests), split.name)
+        for split in splits
+    ]
+
+
+def _parts(split: Split, known: Bool[Tensor, " n"], *, validates: bool, tests: bool) -> Parts:
+    """The labelled nodes to train, validate and test on; ValueError if some that are needed are missing."""
     everything = torch.cat([split.train, split.val, split.test])
-    if everything.numel() and (int(everything.min()) < 0 or int(everything.max()) >= len(y)):
+    if everything.numel() and (int(everything.min()) < 0 or int(everything.max()) >= len(known)):
         wrong = int(everything.min()) if int(everything.min()) < 0 else int(everything.max())
-        raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {len(y) - 1}")
+        raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {len(known) - 1}")
     if everything.unique().numel() != everything.numel():
         raise ValueError(f"split {split.name!r} has a node twice within train, val and test; make them disjoint")
-    train, val, test = (nodes[y[nodes] >= 0] for nodes in (split.train, split.val, split.test))
+    train, val, test = (nodes[known[nodes]] for nodes in (split.train, split.val, split.test))
     needed = {"training": train} | ({"test": test} if tests else {}) | ({"validation": val} if validates else {})
     for role, nodes in needed.items():
         if not len(nodes):
             raise ValueError(f"split {split.name!r} has no labelled {role} nodes; give it at least one")
-    return Task(x, y, num_classes, train, val, test if tests else val, split.name)
+    return train, val, test if tests else val
 
 
 def _untaught(task: Task) -> list[int]:

@@ -3,27 +3,17 @@
 import dataclasses
 import itertools
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.evaluation.adam import BatchedAdam
-from localgcl.evaluation.head_grid import HeadGrid
-from localgcl.evaluation.task import (
-    Matrix,
-    Normalise,
-    Probe,
-    SplitScore,
-    Task,
-    accuracy,
-    normalised_rows,
-    recall,
-    select,
-    to_tensor,
-)
+from localgcl.evaluation.head_grid import BatchedAdam, HeadGrid
+from localgcl.evaluation.metrics import accuracy
+from localgcl.evaluation.task import Matrix, Normalise, Probe, SplitScore, Task, normalised_rows, select, to_tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,10 +96,10 @@ class LinearProbe(Probe):
         start = initial_weights(task.x.shape[1], task.num_classes, self.initial, seed)
         head, step, weights = self._fit(train, task.y[task.train], val, task.y[task.val], grid, start, device)
         # Test nodes are read here and nowhere else.
-        predicted, truth = _predict(test, weights, device), task.y[task.test]
-        validation = accuracy(_predict(val, weights, device), task.y[task.val]) if len(task.val) else None
+        predicted = _predict(test, weights, device)
+        validation = accuracy(task.y[task.val].numpy(), _predict(val, weights, device)) if len(task.val) else None
         picked = {"learning_rate": grid[head][0], "weight_decay": grid[head][1], "step": step}
-        return SplitScore(accuracy(predicted, truth), validation, picked, recall=recall(predicted, truth))
+        return self.score(task.y[task.test].numpy(), predicted, validation=validation, pick=picked)
 
     @torch.no_grad()
     def _fit(
@@ -159,8 +149,8 @@ def _columns(grid: list[tuple[float, float]], classes: int, device: torch.device
 
 
 @torch.no_grad()
-def _predict(x: Matrix, weights: Float[Tensor, "d c"], device: torch.device) -> Int[Tensor, " b"]:
-    return (_with_bias(x, device) @ weights.to(device)).argmax(-1)
+def _predict(x: Matrix, weights: Float[Tensor, "d c"], device: torch.device) -> NDArray[Any]:
+    return (_with_bias(x, device) @ weights.to(device)).argmax(-1).cpu().numpy()
 
 
 def _with_bias(x: Matrix, device: torch.device) -> Tensor:

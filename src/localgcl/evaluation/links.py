@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.evaluation.inputs import read_embeddings
+from localgcl.evaluation.metrics import all_scores
 from localgcl.evaluation.scores import Scores
 from localgcl.evaluation.task import Matrix, normalised_rows, select
 from localgcl.graph import Graph
@@ -87,23 +88,22 @@ def evaluate_links(z: Any, holdout: Holdout) -> Scores:
         z: One row per node, dense or sparse.
         holdout: The pairs to score.
     """
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
     x = read_embeddings(z)
     if x.shape[0] != holdout.num_nodes:
         raise ValueError(f"z has {x.shape[0]} rows, but the graph has {holdout.num_nodes} nodes; give one row per node")
     score = np.concatenate([_cosine(x, holdout.edges), _cosine(x, holdout.others)])
     truth = np.repeat([1, 0], [holdout.edges.shape[1], holdout.others.shape[1]])
+    scores = all_scores("links", truth, score)
     return Scores(
         protocol="link prediction: cosine of the two embeddings, hidden edges against as many random non-edges",
         metric="AUC",
-        values=(100.0 * float(roc_auc_score(truth, score)),),
+        values=(scores.pop("AUC"),),
         validation=(None,),
         picks=({},),
         names=(f"hold-out of seed {holdout.seed}",),
         over=f"{holdout.edges.shape[1]} hidden edges",
         seed=holdout.seed,
-        extra={"AP": (100.0 * float(average_precision_score(truth, score)),)},
+        extra={name: (value,) for name, value in scores.items()},
     )
 
 

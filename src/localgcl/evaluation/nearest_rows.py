@@ -1,4 +1,4 @@
-"""The most similar nodes by cosine: exact where that is quick, else approximate, and which of them is said."""
+"""The most similar nodes by cosine: exact where that is quick, else approximate; a note says which."""
 
 import math
 from typing import Any, NamedTuple
@@ -19,11 +19,11 @@ EXACT_PAIRS = 20_000**2
 COMPONENTS = 64
 """Principal components in which candidates are looked for."""
 _MORE = 2
-"""Candidates by components for each neighbour wanted; the exact cosine picks among them."""
+"""Candidates for each neighbour wanted, found in components; the exact cosine picks among them."""
 _CELLS = 12
 """Groups of rows that each row is compared with."""
 _SAMPLE = 50_000
-"""Rows of which groups and principal components are made, at most."""
+"""Groups and principal components are computed from at most so many rows."""
 _ENTRIES = 2**24
 """Similarities held at a time: 64 MiB."""
 
@@ -104,10 +104,10 @@ def in_components(unit: Float[Tensor, "n d"], seed: int) -> Float[Tensor, "n c"]
 
 
 def _candidates(x: Float[Tensor, "n c"], count: int, seed: int) -> Int[Tensor, "n {count}"]:
-    """Places of about the `count` rows nearest to each row: rows are grouped into cells, and each looks into a few of them.
+    """Positions of about the `count` nearest rows of each row. k-means makes cells of rows; a row is compared with a few cells.
 
-    O(n (sqrt(n) + 12 m) c) time for cells of m rows; m is about sqrt(n). A row itself may be among them, and stands where
-    fewer were found.
+    O(n (sqrt(n) + 12 m) c) time for cells of m rows; m is about sqrt(n). The row itself may be among them, and fills the places
+    where fewer were found.
     """
     cells = math.isqrt(len(x))
     generator = torch.Generator().manual_seed(seed)

@@ -8,13 +8,18 @@ and steps by hand for each graph: the preset has Cora's, and `weight_decays` and
 epoch of pre-training by validation accuracy, which a classifier cannot do.
 """
 
+import dataclasses
+import typing
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
-from localgcl.evaluation.clustering import ClusterProbe
+import numpy as np
+
+from localgcl.config import check, suggestion
 from localgcl.evaluation.linear import LinearProbe
-from localgcl.evaluation.logistic import LogisticProbe
-from localgcl.evaluation.neighbours import NeighbourProbe
+from localgcl.evaluation.scikit import LogisticProbe, MultiLabelProbe, RidgeProbe
+from localgcl.evaluation.similarity import ClusterProbe, NeighbourProbe
 from localgcl.evaluation.task import Probe
 
 
@@ -40,3 +45,43 @@ PRESETS: Mapping[str, Probe] = MappingProxyType(
         "af-gcl": _adam(5e-4, 1e-5, steps=1500, check_every=10, pick="first"),
     }
 )
+
+TARGET_PROBES: Mapping[str, Probe] = MappingProxyType({"multi-label": MultiLabelProbe(), "regression": RidgeProbe()})
+"""The protocol of targets that are no classes."""
+
+
+def find_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
+    """The named preset with some fields changed; ValueError if there is no such preset or field."""
+    if protocol not in PRESETS:
+        raise ValueError(f"unknown protocol {protocol!r}{suggestion(protocol, PRESETS)}")
+    preset: Any = PRESETS[protocol]
+    known = {field.name: field for field in dataclasses.fields(preset)}
+    changed = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise ValueError(f"protocol {protocol!r} has no setting {name!r}{suggestion(name, known)}")
+        if typing.get_origin(known[name].type) is tuple:
+            changed[name] = _grid(name, value, typing.get_args(known[name].type)[0])
+        else:
+            check(known[name], value)
+            changed[name] = value
+    return typing.cast(Probe, dataclasses.replace(preset, **changed))
+
+
+def validating_probe(protocol: str, settings: Mapping[str, Any]) -> Probe:
+    """The protocol with some fields changed, if it picks on validation nodes; ValueError if it does not."""
+    probe = find_probe(protocol, settings)
+    if not (probe.uses_splits and probe.validates):
+        choices = ", ".join(name for name, preset in PRESETS.items() if preset.uses_splits and preset.validates)
+        raise ValueError(
+            f"protocol {protocol!r} picks nothing on validation nodes, so it cannot validate; choose one of {choices}"
+        )
+    return probe
+
+
+def _grid(name: str, value: Any, kind: type) -> tuple[Any, ...]:
+    """One value, or any sequence of them, as a tuple of numbers."""
+    parts = np.atleast_1d(np.asarray(value)).ravel().tolist()
+    if not all(isinstance(part, int | kind) and not isinstance(part, bool) for part in parts):
+        raise ValueError(f"{name} is {value!r}; give one or more numbers of type {kind.__name__}")
+    return tuple(kind(part) for part in parts)

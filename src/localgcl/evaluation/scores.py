@@ -5,12 +5,12 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from localgcl.system.notebook import html_table
+from localgcl.system.text import html_table
 
 
 @dataclasses.dataclass(frozen=True)
 class Scores:
-    """The result of one evaluation, in percent but for targets that are numbers.
+    """The result of one evaluation, in percent, except for regression.
 
     Args:
         protocol: What was done, in words: the classifier, its grid and what its settings were picked on.
@@ -23,7 +23,7 @@ class Scores:
         seed: The seed every random choice was derived from.
         extra: Further metrics by name, as many values each.
         splits: How the splits were made, in words; empty where the caller gave them.
-        unit: "%", or nothing for scores of targets that are numbers.
+        unit: "%"; empty for regression.
         recall: By class, the share of its test nodes that are classified correctly, in percent: the mean over splits. Empty
             where nothing is classified.
 

@@ -1,4 +1,4 @@
-"""Task, SplitScore, Probe: the seam between the evaluator, which checks input once, and the protocols, which trust it."""
+"""Task, SplitScore, Probe: the evaluator checks input once and makes tasks of it; a probe, which is a protocol, scores them."""
 
 import abc
 import dataclasses
@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from localgcl.evaluation.metrics import Array, Kind, all_scores, recall
 from localgcl.graph.csr import csr_tensor
 
 Matrix = Tensor | sp.csr_array  # dense rows are a tensor; sparse ones stay sparse, since a bag of words may not fit densely
@@ -19,10 +20,20 @@ Normalise = Literal["none", "rows", "columns"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
-    """Embeddings, labels 0..num_classes-1 (-1 unknown), and the labelled nodes of one split."""
+    """Embeddings, what is to be predicted, and the labelled nodes of one split.
+
+    Args:
+        x: A row for each node.
+        y: Classes 0..num_classes-1 (-1 unknown), or a row of targets for each node (NaN where unknown).
+        num_classes: Number of classes; 0 for targets.
+        train: Nodes to learn from.
+        val: Nodes to pick settings on.
+        test: Nodes to score.
+        name: Of the split.
+    """
 
     x: Matrix
-    y: Int[Tensor, " n"]
+    y: Int[Tensor, " n"] | Float[Tensor, "n t"]
     num_classes: int
     train: Int[Tensor, " a"]
     val: Int[Tensor, " b"]
@@ -32,7 +43,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class SplitScore:
-    """One value of `Scores`, in percent, with its validation score and picked settings."""
+    """One value of `Scores`, with its validation score, the settings that were picked, and further metrics by name."""
 
     value: float
     validation: float | None = None
@@ -45,7 +56,10 @@ class SplitScore:
 class Probe(abc.ABC):
     """A protocol with its settings. Subclasses are frozen dataclasses: their fields are the settings."""
 
+    predicts: ClassVar[Kind] = "classes"
     metric: ClassVar[str] = "accuracy"
+    """The main metric: a name of `METRICS`."""
+    unit: ClassVar[str] = "%"
     uses_splits: ClassVar[bool] = True
 
     @property
@@ -66,6 +80,14 @@ class Probe(abc.ABC):
     @abc.abstractmethod
     def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:
         """Fits on the training nodes and reads the test nodes once."""
+
+    def score(
+        self, truth: Array, predicted: Array, *, validation: float | None = None, pick: Mapping[str, Any] | None = None
+    ) -> SplitScore:
+        """Scores predictions by all metrics of their kind."""
+        scores = all_scores(self.predicts, truth, predicted)
+        found = recall(truth, predicted) if self.predicts == "classes" else {}
+        return SplitScore(scores.pop(self.metric), validation, pick or {}, scores, found)
 
 
 def to_tensor(x: Matrix, device: torch.device) -> Tensor:
@@ -98,19 +120,3 @@ def normalised_rows(x: Matrix) -> Matrix:
     norm = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0).astype(np.float32)
     return sp.csr_array(sp.diags_array(scale) @ x)
-
-
-def recall(predicted: Int[Tensor, " k"], truth: Int[Tensor, " k"]) -> dict[int, float]:
-    """By class, the percentage of its entries that are predicted correctly.
-
-    Example:
-        >>> recall(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
-        {0: 50.0, 1: 100.0}
-    """
-    predicted, truth = predicted.cpu(), truth.cpu()
-    return {label: accuracy(predicted[truth == label], truth[truth == label]) for label in truth.unique().tolist()}
-
-
-def accuracy(predicted: Int[Tensor, " k"], truth: Int[Tensor, " k"]) -> float:
-    """Percentage of equal entries."""
-    return 100.0 * float((predicted.cpu() == truth.cpu()).double().mean())

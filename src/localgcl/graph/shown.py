@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from localgcl.system.notebook import html_table
+from localgcl.system.text import html_table
 
 if TYPE_CHECKING:
     from localgcl.graph.graph import Graph

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from localgcl.graph.arrays import text_ids
 from localgcl.io.arrays import to_array
-from localgcl.system.files import replacing
-from localgcl.system.paths import check_writable
+from localgcl.system.files import check_writable, replacing
 from localgcl.system.text import shown
 
 Array = NDArray[Any]

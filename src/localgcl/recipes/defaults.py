@@ -123,7 +123,7 @@ def _scaling(graph: Graph) -> Chosen:
 
 
 def _some(x: Tensor) -> Tensor:
-    """All rows, or as many of a large table, evenly spread: it may be on disk."""
+    """At most 50,000 rows, evenly spread: a larger table may be on disk."""
     return x[:: max(1, len(x) // _ROWS)]
 
 

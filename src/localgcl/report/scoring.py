@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from localgcl.datasets.drawing import drawn_splits
+from localgcl.datasets.splits import drawn_splits
 from localgcl.evaluation import evaluate
 from localgcl.graph import Split
 from localgcl.report.findings import Score

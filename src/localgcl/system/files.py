@@ -1,17 +1,27 @@
-"""Files appear whole or not at all."""
+"""Files that appear whole or not at all, locks, and checks of paths before work starts."""
 
 import contextlib
+import errno
+import hashlib
 import os
 import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from localgcl.system.text import shown
+
 try:
     import fcntl
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # everywhere else
+    msvcrt = None  # type: ignore[assignment]
 
+# Windows does not let others read a locked byte, so the lock is on one far beyond the end of any file that is locked.
+_LOCKED_BYTE = 2**30
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.localgcl-[0-9a-f]{8}(\.[^.]*)?", re.DOTALL)
 
 
@@ -19,8 +29,8 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.localgcl-[0-9a-f]{8}(\.[^.]*)?", re.DO
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside `path`; on success it becomes `path`, on any error it is removed.
 
-    The content is flushed to the disk before the rename, so a crash leaves either the old file or the new one. What a killed
-    process left of an earlier attempt is removed (see `remove_leftovers`).
+    The content is flushed to the disk before the rename, so a crash leaves either the old file or the new one. Temporary files
+    that killed processes left are removed first (see `remove_leftovers`).
     """
     path = Path(path)
     with contextlib.suppress(PermissionError):  # a folder that cannot be listed can be written to
@@ -37,10 +47,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: str | os.PathLike[str], name: str | None = None) -> None:
-    """Removes the temporary files of `replacing` whose process was killed: those of the file `name`, or all in `folder`.
+    """Removes temporary files of `replacing` that killed processes left: those of the file `name`, or all in `folder`.
 
-    A living writer holds a lock on its file, and the system releases it when the process ends, however it ends. Where there
-    are no locks (Windows, some network file systems), nothing is removed.
+    A living writer holds a lock on its file. Where there are no locks (Windows, some network file systems), nothing is removed.
     """
     with os.scandir(folder) as entries:
         left = [
@@ -51,9 +60,9 @@ def remove_leftovers(folder: str | os.PathLike[str], name: str | None = None) ->
             and entry.is_file(follow_symlinks=False)
         ]
     for path in left:
-        with contextlib.suppress(OSError), open(path, "r+b") as file:  # another user's, locked, or gone by now
-            _lock(file.fileno())
-            os.unlink(path)
+        with contextlib.suppress(OSError), locked(path) as is_locked:  # another user's, a living writer's, or gone by now
+            if is_locked:
+                os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -68,8 +77,7 @@ def _temporary(path: Path) -> Iterator[Path]:
             yield temporary
             return
         try:
-            with contextlib.suppress(OSError):  # this file system has no locks
-                _lock(descriptor, wait=True)
+            _lock(descriptor, wait=True)
             # Before it was locked, another process may have taken it for a leftover.
             if temporary.exists():
                 yield temporary
@@ -79,30 +87,104 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def locked_folder(folder: Path, otherwise: str) -> Iterator[None]:
-    """Makes `folder` if need be and locks it; FileExistsError with the message `otherwise` if another process has.
+def locked(path: str | os.PathLike[str], *, wait: bool = False, otherwise: Exception | None = None) -> Iterator[bool]:
+    """Locks a file or folder against other processes that lock it; yields whether it could.
 
-    Where there are no locks (Windows, some network file systems), two processes are not told apart.
+    The system releases the lock when the process ends, however it ends. Some network file systems have no locks. On Windows
+    only files can be locked, and only with `wait`.
+
+    Args:
+        path: What there is already.
+        wait: Wait until no other process holds the lock.
+        otherwise: What to raise if another process holds it and `wait` is False; by default the system's BlockingIOError.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
+    if fcntl is None and not wait:
+        yield False
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)  # network file systems ask for writing
     try:
         try:
-            _lock(descriptor)
+            is_locked = _lock(descriptor, wait=wait)
         except BlockingIOError as error:
-            raise FileExistsError(otherwise) from error
-        except OSError:  # this file system has no locks
-            pass
-        yield
+            raise otherwise or error from error
+        try:
+            yield is_locked
+        finally:
+            if is_locked and fcntl is None:
+                _lock_byte(descriptor, msvcrt.LK_UNLCK)  # type: ignore[attr-defined, unused-ignore]
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, *, wait: bool = False) -> None:
-    """Locks a file until it is closed; OSError if another process has locked it (unless `wait`), or if there are no locks."""
-    if fcntl is None:
-        raise OSError("no locks on this system")
-    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+@contextlib.contextmanager
+def locked_folder(folder: Path, otherwise: str) -> Iterator[None]:
+    """Makes `folder` if need be and locks it; FileExistsError with the message `otherwise` if another process has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, otherwise=FileExistsError(otherwise)):
+        yield
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    """Locks an open file; False where there are no locks, BlockingIOError where another process has it and `wait` is False."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        elif msvcrt is not None:
+            _lock_byte(descriptor, msvcrt.LK_LOCK)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            return False
+    except BlockingIOError:
+        raise
+    except OSError:  # this file system has no locks
+        return False
+    return True
+
+
+def _lock_byte(descriptor: int, mode: int) -> None:
+    """Locks or unlocks a file on Windows."""
+    while True:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, mode, 1)  # type: ignore[attr-defined, unused-ignore]
+            return
+        except OSError as error:
+            if error.errno != errno.EDEADLK:  # Windows raises this one after ten seconds of waiting
+                raise
+
+
+def digest(*parts: bytes | memoryview) -> str:
+    """SHA-256 of the parts one after another, in hexadecimal.
+
+    Example:
+        >>> digest(b"local", b"gcl") == digest(b"localgcl")
+        True
+    """
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# Paths that users name, checked before the work: a slip must not cost the hour that comes before the file is written.
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raises OSError unless a file or folder can be made or changed at `path`: what is there, or its parent, is writable."""
+    path = Path(path)
+    place = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not place.is_dir() and place != path:
+        raise NotADirectoryError(f"{shown(path)} cannot be written, because {shown(place)} is a file; choose another path")
+    if not os.access(place, os.W_OK):
+        raise PermissionError(f"{shown(path)} cannot be written: there is no permission to write to {shown(place)}")
+
+
+def check_there(path: str | os.PathLike[str]) -> None:
+    """Raises FileNotFoundError unless there is a file or folder."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{shown(path)} does not exist; check the path")

@@ -5,6 +5,7 @@ below it, so each function reads the files of this process's group and of all gr
 that cannot be read counts as no limit.
 """
 
+import functools
 import itertools
 import math
 import os
@@ -31,7 +32,19 @@ def allowed_cores() -> int:
 
 
 def available_memory(root: Path = _ROOT) -> int | None:
-    """Bytes this process may use: the machine's memory, or its container's limit where that is less. None if unknown."""
+    """Bytes this process may use: the machine's memory, or its container's limit where that is less. None if unknown.
+
+    The machine's is read once in a process, because training asks at every step.
+    """
+    return _memory_here() if root == _ROOT else _memory(root)
+
+
+@functools.cache
+def _memory_here() -> int | None:
+    return _memory(_ROOT)
+
+
+def _memory(root: Path) -> int | None:
     limits = [limit for (limit,) in _limits("memory", "memory.max", ("memory.limit_in_bytes",), root)]
     installed = _installed_memory()
     return min(limits if installed is None else [installed, *limits], default=None)
@@ -125,7 +138,7 @@ def _groups(controller: str, new: Sequence[str], old: Sequence[str], root: Path)
         if controllers == "":
             mounts, names = [groups, groups / "unified"], new
         elif controller in controllers.split(","):
-            mounts, names = [groups / controllers, groups / controller], old
+            mounts, names = list(dict.fromkeys((groups / controllers, groups / controller))), old
         else:
             continue
         # Inside a container, the path may be the host's while the mounted folder is already the container's own group.

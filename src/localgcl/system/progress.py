@@ -1,4 +1,4 @@
-"""How far some work is, on stderr: a bar on a terminal or in a notebook, elsewhere (cron, logs) a line every half minute."""
+"""Progress on stderr: a bar on a terminal or in a notebook; elsewhere (cron, logs) a line every half minute."""
 
 import contextlib
 import importlib.util
@@ -18,10 +18,10 @@ class Bar(Protocol):
     """What reports progress."""
 
     def update(self, count: float = 1) -> object:
-        """So many more are done."""
+        """Adds `count` to what is done."""
 
     def set_postfix(self, **values: Any) -> None:
-        """Values to show beside, such as the loss."""
+        """Shows values beside the bar, such as the loss."""
 
 
 class _Hidden:
@@ -33,15 +33,15 @@ class _Hidden:
 
 
 class Lines:
-    """Prints a line soon, then at most one every `EVERY` seconds: what is done, values such as the loss, and the time left.
+    """Prints a line after `FIRST` seconds, then one every `EVERY`: what is done, values such as the loss, the time left.
 
     Args:
-        title: What the work is; empty if there is only one.
-        total: How many there are; 0 if that is not known.
-        unit: What is counted.
-        initial: How many were done before, by a run that is resumed.
-        say: Takes the lines.
-        clock: Seconds now.
+        title: Name of the work; empty if there is only one.
+        total: Number of units; 0 if unknown.
+        unit: Name of what is counted.
+        initial: Units that a resumed run had done before.
+        say: Prints a line.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Lines:
 
 @contextlib.contextmanager
 def progress(total: float, unit: str, *, title: str = "", initial: float = 0, shown: bool = True, **bar: Any) -> Iterator[Bar]:
-    """Yields what counts work on, and shows it on stderr if `shown`. `bar` are tqdm's own options."""
+    """Yields a progress bar, on stderr if `shown`. `bar` holds further options of tqdm."""
     if not shown:
         yield _Hidden()
     elif sys.stderr.isatty() or _in_notebook():
@@ -91,7 +91,7 @@ def progress(total: float, unit: str, *, title: str = "", initial: float = 0, sh
 
 
 def counted(blocks: Iterable[Block], total: int, unit: str, *, title: str = "", shown: bool = True) -> Iterator[Block]:
-    """The blocks as they are; each counts by its number of rows."""
+    """Passes the blocks on, and advances a progress bar by the number of rows of each."""
     with progress(total, f" {unit}", title=title, shown=shown, unit_scale=True) as bar:
         for block in blocks:
             yield block
@@ -99,7 +99,7 @@ def counted(blocks: Iterable[Block], total: int, unit: str, *, title: str = "", 
 
 
 def duration(seconds: float) -> str:
-    """A time to read.
+    """A duration in words.
 
     Example:
         >>> duration(42.4), duration(200), duration(4000)

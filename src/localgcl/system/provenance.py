@@ -49,7 +49,7 @@ class Provenance:
 
 
 def provenance(device: str | torch.device = "cpu", commit: str | None = None) -> Provenance:
-    """What is computed now on `device` is made with. `commit` is for copies of the source without their history."""
+    """What results that are computed now on `device` are made with. `commit` is for copies of the source without .git."""
     place = torch.device(device)
     return Provenance(
         date=now(),
@@ -69,7 +69,7 @@ def now() -> str:
 
 
 def describe() -> dict[str, Any]:
-    """What run folders keep of `provenance`, as plain values, with the GPU's name wherever there is a GPU."""
+    """`provenance` as plain values for a run folder; it names the GPU wherever there is one."""
     made = provenance("cuda" if torch.cuda.is_available() else "cpu")
     return {
         "date": made.date,

@@ -1,14 +1,15 @@
-"""Text of users in messages: file names, column names, ids and cells, shown so that a terminal prints them and nothing more."""
+"""Text of users, such as file names, column names, ids and cells: safe to print on a terminal and to show in a notebook."""
 
+import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _LISTED = 6
 
 
 def shown(value: Any) -> str:
-    r"""The text of `value` with every character that does not print written as its escape, as `repr` does, without quotes.
+    r"""`value` as text, its unprintable characters escaped as by `repr`, but without quotes.
 
     A file name or a cell may hold terminal escape codes, line breaks or bytes that are no text. Printed as they are, they
     could move the cursor, recolour the screen or forge a line of output. Python's `!r` does the same where quotes are wanted.
@@ -22,7 +23,7 @@ def shown(value: Any) -> str:
 
 
 def folder_name(name: str) -> str:
-    """The name of a graph as that of a folder: one step down and no other, on every system.
+    """A graph's name as a folder name that is valid on every system and leads nowhere else.
 
     Example:
         >>> folder_name("cora"), folder_name(".."), folder_name("../a/b")
@@ -43,3 +44,40 @@ def listed(names: Iterable[str]) -> str:
     names = list(names)
     quoted = ", ".join(f"{name!r:.80}" for name in names[:_LISTED])
     return quoted if len(names) <= _LISTED else f"{quoted}... ({len(names)} in all)"
+
+
+def html_table(
+    rows: Iterable[Sequence[object]], *, caption: str = "", header: Sequence[object] = (), notes: Iterable[object] = ()
+) -> str:
+    """An HTML table for notebooks, without colours of its own, so that it suits light and dark themes.
+
+    Every cell is escaped: names of nodes and columns are the user's, and may hold anything.
+
+    Args:
+        rows: The cells of each row. The first cell of a row is its heading.
+        caption: A line above.
+        header: The headings of the columns; none if empty.
+        notes: Paragraphs below.
+
+    Example:
+        >>> html_table([("nodes", 3)], caption="<b>")
+        '<table><caption>&lt;b&gt;</caption><tbody><tr><th scope="row">nodes</th><td>3</td></tr></tbody></table>'
+    """
+    head = "".join(f'<th scope="col">{_escaped(cell)}</th>' for cell in header)
+    body = "".join(_row(row) for row in rows)
+    return (
+        "<table>"
+        + (f"<caption>{_escaped(caption)}</caption>" if caption else "")
+        + (f"<thead><tr>{head}</tr></thead>" if head else "")
+        + f"<tbody>{body}</tbody></table>"
+        + "".join(f"<p><small>{_escaped(note)}</small></p>" for note in notes)
+    )
+
+
+def _row(cells: Sequence[object]) -> str:
+    first, *others = cells
+    return f'<tr><th scope="row">{_escaped(first)}</th>' + "".join(f"<td>{_escaped(cell)}</td>" for cell in others) + "</tr>"
+
+
+def _escaped(cell: object) -> str:
+    return html.escape(str(cell))

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.datasets.catalogue import resolve
-from localgcl.datasets.registry import READERS
-from localgcl.datasets.source import Source
+from localgcl.datasets.source import READERS, Source
 from localgcl.graph import Graph
 from localgcl.graph.csr import as_features, csr_tensor, features_to_scipy, select_rows
 from localgcl.graph.folder_rows import FolderRows

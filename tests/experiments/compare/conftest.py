@@ -1,7 +1,7 @@
 import pytest
 
 from localgcl.experiments.compare import cells
-from localgcl.system.peak import Cost
+from localgcl.system.memory import Cost
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from localgcl.datasets.catalogue import CATALOGUE
-from localgcl.datasets.readers import Reader
-from localgcl.datasets.readers.numbers import read_table
+from localgcl.datasets.readers import Reader, read_table
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
 from localgcl.graph.prepare import with_structural_features

@@ -14,8 +14,7 @@ import torch
 
 from localgcl.experiments.bench.measure import Work, bounded_memory
 from localgcl.experiments.bench.setups import BENCHMARKS, Size
-from localgcl.system.memory import is_out_of_memory
-from localgcl.system.peak import ResidentPeak
+from localgcl.system.memory import ResidentPeak, is_out_of_memory
 
 
 def peak_resident(benchmark: str, provider: str, size: Size) -> float | None:

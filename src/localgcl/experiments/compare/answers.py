@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from localgcl.datasets.drawing import drawn_splits
+from localgcl.datasets.splits import OWN, drawn_splits
 from localgcl.evaluation import PRESETS, Scores, evaluate
-from localgcl.evaluation.evaluator import OWN, TASK
-from localgcl.evaluation.targets import evaluate_targets
+from localgcl.evaluation.evaluator import TASK, evaluate_targets
 from localgcl.graph import Graph, Split
 from localgcl.io.ids import Nodes
 from localgcl.io.labels import Labels

@@ -13,7 +13,7 @@ from localgcl.experiments.compare.problem import Problem
 from localgcl.experiments.reproduce.cells import decisive_settings
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.system.devices import choose_device
-from localgcl.system.peak import Cost, measured
+from localgcl.system.memory import Cost, measured
 from localgcl.system.provenance import now
 from localgcl.training import fit
 

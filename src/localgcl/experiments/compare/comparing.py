@@ -12,7 +12,7 @@ from typing import Any
 from localgcl.config import suggestion
 from localgcl.datasets.source import Source
 from localgcl.evaluation import PRESETS
-from localgcl.evaluation.evaluator import validating_probe
+from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.compare.cells import FIELDS, Cell, Row, keep_problem, run, run_kept
 from localgcl.experiments.compare.comparison import Comparison
 from localgcl.experiments.compare.options import CompareOptions

@@ -10,7 +10,7 @@ import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
-from localgcl.datasets.drawing import FEW, default_share, in_percent
+from localgcl.datasets.splits import FEW, default_share, in_percent
 from localgcl.evaluation import PRESETS, Scores, evaluate, validate
 from localgcl.evaluation.inputs import read_classes, read_graph, read_tasks
 from localgcl.experiments.compare.identity import fingerprint

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from localgcl.system.notebook import html_table
+from localgcl.system.text import html_table
 
 StudyRow = dict[str, Any]
 """What a study measured once: plain values by name."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.datasets.source import Source
-from localgcl.evaluation.evaluator import validating_probe
+from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.search import log
 from localgcl.experiments.search.finals import finals
 from localgcl.experiments.search.loop import Plan, search
@@ -19,7 +19,7 @@ from localgcl.experiments.search.trial import Problem, TrialResult, named
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
-from localgcl.system.paths import check_writable
+from localgcl.system.files import check_writable
 from localgcl.system.provenance import now, provenance
 from localgcl.system.text import folder_name
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import glob
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -12,6 +11,7 @@ from localgcl.io.encode import Encoding
 from localgcl.io.formats import TABLES, kind_of
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.io.sizes import FileSize, file_size
+from localgcl.system.files import digest
 from localgcl.system.text import shown
 
 PathLike = str | os.PathLike[str]
@@ -91,4 +91,4 @@ class Inputs:
         if isinstance(self.columns.encode, Encoding):
             named["column encode"] = self.columns.encode.to_dict()
         told = json.dumps({"files": files, "weight": self.weight, "name": self.name, **named}, sort_keys=True)
-        return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+        return digest(told.encode("utf-8", "surrogateescape"))

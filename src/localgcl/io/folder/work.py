@@ -5,7 +5,6 @@ end the files are moved to OUT, the header is written, and .convert is removed.
 """
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -15,13 +14,8 @@ from typing import Any
 
 from localgcl.graph.stored import HEADER, NAMES, WORK, FolderError, Header, declared, file_hash, read_header, write_header
 from localgcl.io.folder.job import Facts
-from localgcl.system.files import replacing
+from localgcl.system.files import locked, replacing
 from localgcl.system.text import shown
-
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
 
 STATE, LOCK, SPILL = "state.json", "lock", "spill"
 _OVER = "choose another --out, or start over with --overwrite"
@@ -128,8 +122,8 @@ def remove_ours(out: Path) -> None:
 def claimed(work: Work) -> Iterator[None]:
     """Makes OUT/.convert and locks it for as long as it is used."""
     work.folder.mkdir(parents=True, exist_ok=True)
-    with (work.folder / LOCK).open("wb") as file:
-        _lock(file.fileno(), work.out)
+    (work.folder / LOCK).touch()
+    with locked(work.folder / LOCK, otherwise=_busy(work.out)):
         shutil.rmtree(work.folder / SPILL, ignore_errors=True)
         (work.folder / SPILL).mkdir()
         yield
@@ -138,21 +132,12 @@ def claimed(work: Work) -> Iterator[None]:
 def _check_idle(out: Path) -> None:
     """FolderError if another process converts into `out`."""
     if (out / WORK / LOCK).exists():
-        with (out / WORK / LOCK).open("r+b") as file:
-            _lock(file.fileno(), out)
+        with locked(out / WORK / LOCK, otherwise=_busy(out)):
+            pass
 
 
-def _lock(descriptor: int, out: Path) -> None:
-    """Locks a file until it is closed. Where there are no locks (Windows, some network file systems), nothing is checked."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise FolderError(f"another process converts into {shown(out)}; wait for it, or choose another --out") from None
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
-            raise
+def _busy(out: Path) -> FolderError:
+    return FolderError(f"another process converts into {shown(out)}; wait for it, or choose another --out")
 
 
 def _refuse_foreign(out: Path) -> None:

@@ -1,12 +1,14 @@
-"""k nearest neighbours by cosine: a classifier that is not trained."""
+"""Protocols that fit no weights: the vote of the k nearest neighbours, and k-means against the classes."""
 
 import dataclasses
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, accuracy, normalised_rows, recall, select, to_tensor
+from localgcl.evaluation.metrics import Kind, accuracy
+from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, normalised_rows, select, to_scikit, to_tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +36,11 @@ class NeighbourProbe(Probe):
         ks = tuple(k for k in self.ks if k <= len(task.train))
         if not ks:
             raise ValueError(f"ks is {self.ks}, but {task.name!r} has {len(task.train)} training nodes; pass smaller ks")
-        truth = task.y[task.val]
-        validation = [accuracy(votes, truth) for votes in self._votes(task, task.val, ks, device)]
+        truth = task.y[task.val].numpy()
+        validation = [accuracy(truth, votes.numpy()) for votes in self._votes(task, task.val, ks, device)]
         best = max(range(len(ks)), key=lambda i: (validation[i], -i))
         (predicted,) = self._votes(task, task.test, (ks[best],), device)
-        tested = task.y[task.test]
-        return SplitScore(accuracy(predicted, tested), validation[best], {"k": ks[best]}, recall=recall(predicted, tested))
+        return self.score(task.y[task.test].numpy(), predicted.numpy(), validation=validation[best], pick={"k": ks[best]})
 
     def _votes(
         self, task: Task, nodes: Int[Tensor, " m"], ks: tuple[int, ...], device: torch.device
@@ -59,3 +60,43 @@ class NeighbourProbe(Probe):
 
 def _dense(x: Matrix, device: torch.device) -> Tensor:
     return x.to(device) if isinstance(x, Tensor) else torch.from_numpy(x.toarray()).to(device)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterProbe(Probe):
+    """k-means (k-means++ start) on unit rows of all nodes, k the number of classes, scored on the labelled nodes.
+
+    Each of `repeats` seeds is a value of its own, so the deviation shows how much the start matters; `starts` above 1 keeps
+    the start of lowest inertia within a seed.
+    """
+
+    predicts: ClassVar[Kind] = "clusters"
+    metric: ClassVar[str] = "NMI"
+    uses_splits: ClassVar[bool] = False
+
+    repeats: int = 10
+    starts: int = 1
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1 or self.starts < 1:
+            raise ValueError(f"repeats is {self.repeats} and starts is {self.starts}; both must be at least 1")
+
+    @property
+    def description(self) -> str:
+        return f"k-means: unit rows, k = number of classes, {self.starts} k-means++ start{'s' * (self.starts > 1)} a seed"
+
+    @property
+    def runs(self) -> int:
+        return self.repeats
+
+    @property
+    def validates(self) -> bool:
+        return False
+
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
+        from sklearn.cluster import KMeans
+
+        model = KMeans(task.num_classes, n_init=self.starts, random_state=seed % 2**32)
+        found = model.fit_predict(to_scikit(normalised_rows(task.x)))
+        known = (task.y >= 0).numpy()
+        return self.score(task.y.numpy()[known], found[known])
