@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,9 +29,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from benchmarks import defaults
 from benchmarks.comparison import NAMES, listed
-from benchmarks.defaults import FIELDS as CHOICE_FIELDS
-from benchmarks.defaults import FIRST_SEED
 from benchmarks.development import GRAPHS
 from benchmarks.large.accuracy import drawn
 from benchmarks.large.generate import BlockModel
@@ -131,8 +131,8 @@ def measure(system: str, graph: Path, out: Path, packages: str) -> dict[str, Any
 def score(z: np.ndarray[Any, Any], graph: Graph) -> dict[str, Any]:
     """Accuracy of a linear probe on 10% of the nodes, at most 10,000, on as many validation nodes, over three divisions."""
     share = min(0.1, LABELLED / graph.num_nodes)
-    divisions = random_splits(graph, num=DIVISIONS, train=share, val=share, seed=FIRST_SEED)
-    found = [validate(z, graph, [division], seed=FIRST_SEED).mean for division in divisions]
+    divisions = random_splits(graph, num=DIVISIONS, train=share, val=share, seed=defaults.FIRST_SEED)
+    found = [validate(z, graph, [division], seed=defaults.FIRST_SEED).mean for division in divisions]
     return {"accuracy": round(statistics.fmean(found), 2), "deviation": round(statistics.stdev(found), 2), "dim": z.shape[1]}
 
 
@@ -152,11 +152,13 @@ def _tuned(graphs: list[str]) -> str:
     if not graphs:
         return ""
     names = listed([NAMES.get(graph, graph.capitalize()) for graph in graphs])
-    return (
-        f"- The defaults of localgcl were chosen on validation nodes, those of {names} among them, of splits from seed\n"
-        f"  {FIRST_SEED} on (`python -m benchmarks.defaults`). The accuracies here are on validation nodes of splits {FIRST_SEED} to\n"
-        f"  {FIRST_SEED + DIVISIONS - 1}, so on {names} they favour localgcl. No other system's settings were chosen here.\n"
+    last = defaults.FIRST_SEED + DIVISIONS - 1
+    said = (
+        f"- The defaults of localgcl were chosen on validation nodes, those of {names} among them, of splits from seed "
+        f"{defaults.FIRST_SEED} on (`python -m benchmarks.defaults`). The accuracies here are on validation nodes of splits "
+        f"{defaults.FIRST_SEED} to {last}, so on {names} they favour localgcl. No other system's settings were chosen here."
     )
+    return textwrap.fill(said, 125, subsequent_indent="  ", break_on_hyphens=False) + "\n"
 
 
 def figure(rows: list[dict[str, str]], path: Path) -> None:
@@ -228,7 +230,7 @@ def main() -> None:
         return
     file = RowFile(options.out, FIELDS)
     if options.page:
-        options.page.write_text(page(file.rows(), RowFile(CHOICES, CHOICE_FIELDS).rows()))
+        options.page.write_text(page(file.rows(), RowFile(CHOICES, defaults.FIELDS).rows()))
         figure(file.rows(), options.page.parent / PICTURE)
         return
     done = {(row["graph"], row["system"]) for row in file.rows()}
