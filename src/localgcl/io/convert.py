@@ -143,7 +143,7 @@ def to_pyg(graph: Graph) -> Any:
 
 def _columns(source: str | None, target: str | None, id: str | None, drop: Sequence[str] | None, encode: Any) -> Columns:
     if encode is not None:
-        from localgcl.io.encoding_files import as_encoding  # brings pyarrow
+        from localgcl.io.encode import as_encoding  # brings pyarrow
 
         encode = as_encoding(encode)
     return Columns(source, target, id, None if drop is None else tuple(drop), encode)

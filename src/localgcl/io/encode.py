@@ -8,9 +8,12 @@
 """
 
 import dataclasses
+import json
+import os
 import shlex
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +24,12 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.io.cells import CATEGORY, NUMBER, cells_of, kind_of_cells, reading_of, texts, values
 from localgcl.io.written import almost
-from localgcl.system.text import listed
+from localgcl.system.files import replacing
+from localgcl.system.text import listed, shown
 
+AUTO = "auto"
+FILE = "encoding.json"
+"""The encoding in a run folder."""
 KEPT = 20
 """Categories of a column that have a feature of their own, at most."""
 _MOST = 1000
@@ -234,3 +241,31 @@ def _fitted(name: str, kind: str, form: str, cells: Any) -> Column:
     found = values(cells, kind, form)
     assert found is not None
     return Column(name, kind, median=float(np.nanmedian(found)), missing=missing, form=form)
+
+
+def as_encoding(given: Any) -> Encoding | str | None:
+    """What `encode` means: None, "auto" to fit one, or a fitted one, given as such, as `Graph.encoding` or as a file.
+
+    Raises:
+        ValueError: It is none of them.
+        FileNotFoundError: There is no such file.
+    """
+    if given is None or given == AUTO or isinstance(given, Encoding):
+        return given  # type: ignore[no-any-return]
+    if isinstance(given, Mapping):
+        return Encoding.from_dict(given)
+    if not isinstance(given, str | os.PathLike):
+        raise ValueError(f"encode is of type {type(given).__name__}; give 'auto', Graph.encoding, or a file encoding.json")
+    path = Path(given)
+    if not path.is_file():
+        raise FileNotFoundError(f"encode is {shown(given)!r:.200}, which is no file; give 'auto', or encoding.json of a run")
+    try:
+        return Encoding.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{shown(path)} is damaged ({str(error)[:80]}); restore a copy or train again") from error
+
+
+def write_encoding(folder: Path, encoding: Mapping[str, Any]) -> None:
+    """Writes encoding.json into a folder."""
+    with replacing(folder / FILE) as temporary:
+        temporary.write_text(json.dumps(encoding, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

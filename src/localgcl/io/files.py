@@ -15,17 +15,14 @@ from numpy.typing import NDArray
 
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
-from localgcl.io.columns import check_finite, edges_of, features_of, labels_of, refuse_texts
+from localgcl.io.columns import array_weights, check_finite, edges_of, features_of, labels_of, refuse_texts
 from localgcl.io.damage import check_expansion
-from localgcl.io.encoding_files import as_encoding
+from localgcl.io.encode import as_encoding
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Rows, as_ids, join
 from localgcl.io.labels import read_labels
-from localgcl.io.numpy_files import member_names, read_npz
-from localgcl.io.roles import DEFAULT, Columns
-from localgcl.io.sparse_files import holds_sparse_matrix
-from localgcl.io.weight_columns import array_weights
-from localgcl.io.weights import refuse_weight_name, warn_of_unused, weight_name
+from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npz
+from localgcl.io.roles import DEFAULT, Columns, refuse_weight_name, warn_of_unused, weight_name
 from localgcl.system.text import shown
 
 _NODE_BYTES = 1024

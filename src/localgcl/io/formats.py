@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from localgcl.io.damage import BROKEN, check_expansion, unreadable
-from localgcl.io.numpy_files import member_names, read_npy, read_npz
+from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npy, read_npz, read_sparse
 from localgcl.io.parquet_files import read_parquet
 from localgcl.io.roles import DEFAULT, ENDS, Columns, end_columns, id_column
-from localgcl.io.sparse_files import holds_sparse_matrix, read_sparse
 from localgcl.system.text import listed, shown
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.io.arrays import to_array
+from localgcl.io.tables import to_array
 
 Array = NDArray[Any]
 

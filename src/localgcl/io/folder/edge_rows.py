@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from localgcl.io.columns import column_weights
 from localgcl.io.files import read_edges
 from localgcl.io.folder.ids import read_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.streams import Part, batches, edge_parts
 from localgcl.io.ids import Edges
-from localgcl.io.roles import DEFAULT, Columns
-from localgcl.io.weight_columns import column_weights
-from localgcl.io.weights import warn_of_unused, weight_name
+from localgcl.io.roles import DEFAULT, Columns, warn_of_unused, weight_name
 
 
 class EdgeBatch(NamedTuple):

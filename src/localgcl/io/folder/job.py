@@ -1,16 +1,34 @@
-"""What every stage of a conversion reads."""
+"""What every stage of a conversion reads, and how far the stage is."""
 
+import contextlib
 import dataclasses
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from localgcl.io.folder.edge_rows import EdgeRows
 from localgcl.io.folder.engine import Engine, parquet
 from localgcl.io.folder.inputs import Inputs
-from localgcl.io.folder.progress import Progress
+from localgcl.system.progress import progress
 
 Facts = dict[str, Any]
 """What a stage found out, as JSON holds it."""
+
+
+class Progress:
+    """Shows how far each stage is, and says one line when it is done."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None, *, bar: bool = False) -> None:
+        self._say, self._bar = say, bar
+
+    @contextlib.contextmanager
+    def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
+        """Yields what takes the number of rows that were done since the last call. `total` may be an estimate."""
+        started = time.perf_counter()
+        with progress(total, f" {unit}", title=title, shown=self._bar, unit_scale=True) as bar:
+            yield bar.update
+        self._say(f"{title}: {time.perf_counter() - started:.1f} s")
 
 
 @dataclasses.dataclass(frozen=True)
