@@ -76,7 +76,7 @@ def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Col
     table = with_id_first(table, columns.id, place)
     if table.num_columns < 2:
         raise ValueError(f"{place} has only the column {table.column_names[0]!r:.80}; give the id first, then the features")
-    ids = _unique_ids(table, place, parse_ids)
+    ids = unique_ids(table, place, parse_ids)
     if columns.encode is not None:
         encoding = encoding_for(table.drop_columns(table.column_names[0]), place, columns)
         x = encoding.apply(table, place)
@@ -104,7 +104,7 @@ def labels_of(
             f"{place} has the columns {listed(table.column_names)}; labels need two: id and label (several targets can only be "
             "evaluated: localgcl evaluate RUN --labels FILE)"
         )
-    ids = _unique_ids(table, place, parse_ids)
+    ids = unique_ids(table, place, parse_ids)
     numbers, found = read_labels(label_array(table.column(1), place), place, lambda row: ids[row].as_py(), names)
     return Rows(place, ids, numbers, found)
 
@@ -121,7 +121,7 @@ def label_array(column: Any, place: str) -> Array:
 
 
 def encoding_for(table: Any, place: str, columns: Columns) -> Encoding:
-    """The encoding of a table without its ids: fitted to it, or the given one, if it has its columns."""
+    """The encoding for a table without its ids: the given one, after a check of the columns, or one fitted to the table."""
     if not isinstance(columns.encode, Encoding):
         check_dropped(table.column_names, columns.drop or (), place)
         return fit_encoding(table, place, columns.drop or ())
@@ -165,7 +165,7 @@ def _without_dropped(table: Any, columns: Columns, place: str) -> Any:
     return table.drop_columns(drop)
 
 
-def _unique_ids(table: Any, place: str, parse: bool) -> Ids:
+def unique_ids(table: Any, place: str, parse: bool) -> Ids:
     """The ids in the first column; ValueError if one occurs twice."""
     ids = as_ids(table.column(0), f"{place}, id column {table.column_names[0]!r:.80}", parse=parse)
     twice = repeated(ids)
@@ -181,8 +181,8 @@ def refuse_mixed(table: Any, place: str) -> None:
     """
     no_numbers, empty = _offending(table)
     if len(no_numbers) + len(empty) > 1:
-        told = {"are no numbers": no_numbers, "have empty cells": empty}
-        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in told.items() if names]
+        wrong = {"are no numbers": no_numbers, "have empty cells": empty}
+        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in wrong.items() if names]
         raise ValueError(f"{place}: {', and '.join(counted)}; {_OTHERWISE}")
     if no_numbers:
         kind = str(_value_type(table.column(no_numbers[0]).type)).removeprefix("large_")
@@ -190,7 +190,7 @@ def refuse_mixed(table: Any, place: str) -> None:
 
 
 def _offending(table: Any) -> tuple[list[str], list[str]]:
-    """Columns after the first that are no numbers, and others that have empty cells."""
+    """Names of columns after the first that are no numbers, and of number columns with empty cells."""
     columns = dict(zip(table.column_names[1:], table.columns[1:], strict=True))
     no_numbers = [name for name, column in columns.items() if not _is_number(column.type)]
     return no_numbers, [name for name, column in columns.items() if column.null_count and name not in no_numbers]
@@ -255,7 +255,7 @@ def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
 
 
 def _check_texts(texts: Any, edge: Callable[[int], str], place: str) -> None:
-    """ValueError, naming the first, if texts are no numbers."""
+    """Raises ValueError, naming the first edge, if texts are no numbers."""
     if not _are_numbers(texts):
         row = _first_wrong(texts)
         text = texts[row].as_py()
@@ -271,7 +271,7 @@ def _are_numbers(texts: Any) -> bool:
 
 
 def _first_wrong(texts: Any) -> int:
-    """The first text that is no number, where there is one. By halves, so that the column is read twice at most."""
+    """Position of the first text that is no number. Bisection reads the column twice at most."""
     low, high = 0, len(texts)
     while high - low > 1:
         middle = (low + high) // 2

@@ -208,5 +208,5 @@ def _id_array(node_ids: Any) -> Any:
 
 
 def _name(ids: Any, row: int) -> Any:
-    """What messages call the node of a row: its id where it has one, else its position."""
+    """The name of a row's node in messages: its id, or its position where it has none."""
     return row if ids is None or row >= len(ids) else ids[row : row + 1].tolist()[0]

@@ -86,7 +86,7 @@ def check_new(path: Path, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when all is written."""
+    """Yields a temporary file that is renamed to `path` once it is complete."""
     check_new(path, overwrite=overwrite)
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
@@ -97,7 +97,7 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def check_columns_file(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Raises what `write_columns` would, before anything is computed."""
+    """Raises early what `write_columns` would raise about the path."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(SUFFIXES)}")
@@ -140,7 +140,7 @@ def _write_npy(file: BinaryIO, matrix: Array, ids: Array) -> None:  # noqa: ARG0
     np.save(file, matrix, allow_pickle=False)
 
 
-def _table(matrix: Array, ids: Array) -> Any:
+def embedding_table(matrix: Array, ids: Array) -> Any:
     """The pyarrow table of the columns `id`, `e0`, `e1`..."""
     import pyarrow as pa
 
@@ -151,13 +151,13 @@ def _table(matrix: Array, ids: Array) -> Any:
 def _write_parquet(file: BinaryIO, matrix: Array, ids: Array) -> None:
     import pyarrow.parquet
 
-    pyarrow.parquet.write_table(_table(matrix, ids), file)
+    pyarrow.parquet.write_table(embedding_table(matrix, ids), file)
 
 
 def _write_csv(file: BinaryIO, matrix: Array, ids: Array, delimiter: str = ",") -> None:
     import pyarrow.csv
 
-    pyarrow.csv.write_csv(_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
+    pyarrow.csv.write_csv(embedding_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
 
 
 def _write_tsv(file: BinaryIO, matrix: Array, ids: Array) -> None:

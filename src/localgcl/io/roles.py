@@ -15,7 +15,7 @@ WEIGHT = "weight"
 
 
 class Columns(NamedTuple):
-    """What the user calls the columns, found in any case; None for those that have their default.
+    """The names that the user gave to columns, in any case; None means the default.
 
     Args:
         source: The node that an edge leaves.
@@ -93,13 +93,13 @@ def weight_name(names: Sequence[str], asked: str | None, place: str) -> str | No
 
 
 def refuse_weight_name(asked: str | None, place: str) -> None:
-    """ValueError if weights are asked for by a name where nothing has names."""
+    """Raises ValueError if the user names the weights of edges that have no named attributes."""
     if asked:
         raise ValueError(f"weight is {asked!r:.80}, but {place} has no names; leave it out, or '' to read no weights")
 
 
 def warn_of_unused(names: Iterable[str], place: str, *, weighted: bool) -> None:
-    """Names the edge columns that nobody reads, in one warning. A column without a name is a frame's count of its rows."""
+    """Warns once of all edge columns that are not read. Unnamed ones are a frame's row numbers, and are not listed."""
     unused = [name for name in dict.fromkeys(names) if name.strip() and not name.startswith("__index_level_")]
     if unused:
         named = ", ".join(f"{name!r:.80}" for name in unused)
@@ -127,7 +127,7 @@ def id_column(names: Sequence[str], asked: str | None, place: str) -> int:
 
 
 def check_dropped(names: Sequence[str], drop: Sequence[str], place: str) -> None:
-    """ValueError that lists the columns to leave out that are not there."""
+    """Raises ValueError that lists the columns of `drop` that the table does not have."""
     unknown = [name for name in drop if name not in names]
     if unknown:
         raise ValueError(f"{place} has no columns {listed(unknown)} to leave out (drop, --drop); it has {listed(names)}")

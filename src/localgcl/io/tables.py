@@ -28,7 +28,7 @@ def family(obj: Any) -> set[str]:
 
 
 def as_table(obj: Any) -> Any:
-    """The pyarrow table that `obj` is or exports; None if it is no table.
+    """`obj` as a pyarrow table; None if it is no table.
 
     Tables are pandas frames and all objects with `__arrow_c_stream__`: polars frames, DuckDB relations, pyarrow tables and
     readers. A pandas index that holds ids, being named or not of integers, becomes the first column. A pandas Series whose

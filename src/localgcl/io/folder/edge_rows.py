@@ -23,7 +23,7 @@ class EdgeBatch(NamedTuple):
 
 
 class EdgeRows:
-    """The edges of a table, read as often as they are asked for.
+    """The edges of a table, which can be read repeatedly.
 
     Args:
         table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
@@ -56,7 +56,7 @@ class EdgeRows:
 
     @property
     def num_nodes(self) -> int | None:
-        """Known for an adjacency matrix."""
+        """Number of nodes of an adjacency matrix; None for other tables."""
         return None if self._whole is None else self._whole.num_nodes
 
     @property

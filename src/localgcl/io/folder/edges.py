@@ -50,7 +50,7 @@ def map_edges(job: Job, facts: Facts) -> Facts:
     """Writes mapped.parquet: the rows of both ends of each edge (s, t) and its weight (w)."""
     kind = "INTEGER" if index_type(facts["nodes"]) is np.int32 else "BIGINT"
     weight = ", e.w" if job.edges.weighted else ""
-    rows = _Rows(job)
+    rows = _EdgeStream(job)
     with job.progress.stage("edges", job.edges.count) as done:
         nodes = job.nodes(facts)
         query = (
@@ -129,8 +129,8 @@ def _write_weights(job: Job, *, undirected: bool) -> bool:
     return not ones
 
 
-class _Rows:
-    """The rows of edges for DuckDB, and what is counted as they go by."""
+class _EdgeStream:
+    """Streams the edges to DuckDB, and counts edges and weights of 0 on the way."""
 
     def __init__(self, job: Job) -> None:
         self.count = self.zeros = 0
@@ -166,7 +166,7 @@ class _Rows:
 
 def _refuse_unknown(job: Job, facts: Facts) -> None:
     """Raises ValueError that names the first id that is no node, and counts the others: sources first, then targets."""
-    rows = _Rows(job)
+    rows = _EdgeStream(job)
     query = (
         "SELECT id, min(place) AS place FROM (SELECT unnest([source, target]) AS id, unnest([0, 1]) AS place FROM edge_rows) e "
         f"WHERE NOT EXISTS (SELECT 1 FROM {job.nodes(facts)} n WHERE n.id = e.id) GROUP BY id"
@@ -189,7 +189,7 @@ class Merging:
 
     def __init__(self, *, weighted: bool) -> None:
         self.undirected = weighted
-        """Whether all edges so far had one weight, up to rounding, in both directions: their sum counts it twice."""
+        """Whether each edge so far has the same weight in both directions, up to rounding; their sum then counts it twice."""
 
     def merged(self, runs: Iterable[EdgeRun]) -> Iterator[EdgeRun]:
         """The edges without repeats; no run is empty."""
@@ -219,7 +219,7 @@ class Merging:
 
 
 def _is_first(run: EdgeRun) -> NDArray[np.bool_]:
-    """Which entries differ in an end from the one before."""
+    """Which entries differ from the one before in an end."""
     first = np.ones(len(run.source), dtype=np.bool_)
     first[1:] = (run.source[1:] != run.source[:-1]) | (run.target[1:] != run.target[:-1])
     return first

@@ -19,11 +19,11 @@ _LISTED = 6
 _FITTED = 1 << 20
 """Rows that an encoding is fitted to, at most: categories and medians hardly change after a million."""
 _CELLS = 1 << 24
-"""The same of cells, so that wide tables need not fit in memory."""
+"""Cells that an encoding is fitted to, at most, so that wide tables need not fit in memory."""
 
 
 class FeatureBlocks:
-    """Reads features block by block, and collects the columns that hold what is no finite number.
+    """Reads features block by block, and collects the columns with values that are not finite.
 
     Args:
         parts: The files; the id is their first column.
@@ -124,7 +124,7 @@ class EncodedBlocks:
                 before += len(ids)
 
     def check(self) -> None:
-        """Nothing is left to refuse: blocks are checked as they are read."""
+        """Does nothing: blocks are checked as they are read."""
 
     def _head(self) -> Any:
         """The first rows without their ids."""

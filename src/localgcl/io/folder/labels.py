@@ -22,7 +22,7 @@ from localgcl.system.text import listed
 
 
 class LabelRows:
-    """The labels of a table, read as often as they are asked for."""
+    """The labels of a table, which can be read repeatedly."""
 
     def __init__(self, table: Table, id: str | None = None) -> None:
         self.table = table

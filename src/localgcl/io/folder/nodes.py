@@ -159,7 +159,7 @@ def _ends(job: Job, done: Any) -> Iterator[Any]:
 
 
 def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str], **known: Any) -> Facts:
-    """Ids that are 0, 1, 2... in order are not stored."""
+    """The results of the stage. Ids 0, 1, 2... are not stored."""
     if numbered:
         (job.folder / IDS).unlink(missing_ok=True)
     files = files if numbered else [*files, IDS]
