@@ -9,23 +9,29 @@ once: a cell that is in the file is not run again.
 
 import argparse
 import statistics
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks import ROOT
+from benchmarks import ROOT, convergence
 from benchmarks.claim_figures import draw_others
+from benchmarks.comparison import listed
 from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from benchmarks.files import write_between
 from localgcl import compare
 from localgcl.experiments.compare.cells import FIELDS, Row
 from localgcl.experiments.compare.summary import Line, lines
 from localgcl.experiments.reproduce.store import LEDGER_FIELDS, short
+from localgcl.methods import find_method
+from localgcl.recipes import length_for
 from localgcl.system.store import RowFile
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
 TEN = (*RIVALS, "dgi", "gmi", "mvgrl", "gca", "afgrl", "af-gcl")
 BASELINES = ("raw-features", "random-init")
 PICTURE = "_static/any-graph.svg"
+CURVES = ROOT / "benchmarks" / "results" / "convergence.csv"
+"""How the baselines' losses fell (`benchmarks.convergence`)."""
 START, END = "<!-- defaults: python -m benchmarks.any_graph --page docs/any-graph.md -->", "<!-- end of defaults -->"
 COLUMNS = ("asked", *FIELDS)
 """asked: the dimension that all methods were told to have; 0 for each method's own default."""
@@ -65,9 +71,19 @@ def enter(rows: list[Row], ledger: Path) -> int:
     return len(new)
 
 
-def page(rows: list[Row]) -> str:
-    """The page: for each graph the accuracy of Local-GCL, and what others have more or less."""
-    parts = [_TEXT, f"![Each method's accuracy minus that of Local-GCL, graph by graph]({PICTURE})"]
+def page(rows: list[Row], curves: list[dict[str, str]]) -> str:
+    """The page: for each graph the accuracy of Local-GCL, and what others have more or less.
+
+    Args:
+        rows: The accuracies.
+        curves: How the baselines' losses fell, rows of `benchmarks.convergence`.
+    """
+    parts = [
+        _HEAD,
+        _wrapped(f"{_CHOICE} {training_lengths(curves)}"),
+        _READING,
+        f"![Each method's accuracy minus that of Local-GCL, graph by graph]({PICTURE})",
+    ]
     for dim, title in ((0, "Each method's own dimension"), (512, "512 dimensions for all")):
         found = {name: lines(_of(rows, name, dim), "local-gcl") for name in GRAPHS if _of(rows, name, dim)}
         if found:
@@ -76,14 +92,37 @@ def page(rows: list[Row]) -> str:
     return "\n\n".join([*parts, "Run on: " + "; ".join(used) + "."]) + "\n"
 
 
+def training_lengths(curves: list[dict[str, str]]) -> str:
+    """For which baselines the length of training was chosen by their loss, and which of them stop before its fall."""
+    lengths = {method: length_for(method) for method in convergence.BUDGETS}
+    by_loss = [method for method, length in lengths.items() if "steps" in length]
+    by_patience = [method for method, length in lengths.items() if length and "steps" not in length]
+    kept = [method for method, length in lengths.items() if not length]
+    early = []
+    for method, length in lengths.items():
+        steps = {**find_method(method).defaults, **length}["steps"]
+        curve = {row["graph"]: row for row in sorted(curves, key=lambda row: int(row["steps"])) if row["method"] == method}
+        short = [graph for graph, row in curve.items() if int(row["step_90"]) > steps]
+        early += [f"{method} ({steps} steps, {len(short)} of {len(curve)} graphs)"] if short else []
+    said = (
+        f"How long {listed(by_loss)} train was chosen by the convergence of their own loss "
+        f"(`python -m benchmarks.convergence`); for {listed(by_patience)} that is so of the patience alone, and {listed(kept)} "
+        f"keep a published number of steps."
+    )
+    return f"{said} The loss has made less than 90% of its fall at the last step of {listed(early)}." if early else said
+
+
 def means_table(rows: list[Row]) -> str:
     """The README's table: means over the graphs without a recipe and over the benchmarks."""
-    table = ["| mean over | dimensions | local-gcl | best other | raw features |", "|---|---|---:|---|---:|"]
+    heads = ("mean over", "dimensions", "local-gcl", "best other", "most of the lead", "raw features")
+    table = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|"]
     for graphs, title in ((WITHOUT_RECIPE, ", ".join(WITHOUT_RECIPE)), (BENCHMARKS, f"{len(BENCHMARKS)} benchmarks")):
         for dim, width in ((0, "each method's own"), (512, "512 for all")):
-            means = _means({name: lines(_of(rows, name, dim), "local-gcl") for name in graphs})
-            other = max(set(means) - {"local-gcl", *BASELINES}, key=means.__getitem__)
-            numbers = f"{means['local-gcl']:.1f} | {means[other]:.1f} {other} | {means['raw-features']:.1f}"
+            found = {name: lines(_of(rows, name, dim), "local-gcl") for name in graphs}
+            means, lead = _means(found), _lead(found)
+            other = _best_other(means)
+            most = "" if lead is None else f"{lead.graph}, {lead.share:.0%}"
+            numbers = f"{means['local-gcl']:.1f} | {means[other]:.1f} {other} | {most} | {means['raw-features']:.1f}"
             table.append(f"| {title} | {width} | {numbers} |")
     return "\n".join(table)
 
@@ -103,8 +142,8 @@ def _of(rows: list[Row], name: str, dim: int) -> list[Row]:
 
 
 def _tables(found: dict[str, list[Line]]) -> list[str]:
-    kinds = (WITHOUT_RECIPE, BENCHMARKS)
-    return [_table({name: found[name] for name in kind if name in found}) for kind in kinds if set(kind) & set(found)]
+    kinds = [{name: found[name] for name in kind if name in found} for kind in (WITHOUT_RECIPE, BENCHMARKS)]
+    return [part for kind in kinds if kind for part in (_table(kind), _lead_in_words(kind)) if part]
 
 
 def _table(found: dict[str, list[Line]]) -> str:
@@ -165,13 +204,59 @@ def _means(found: dict[str, list[Line]]) -> dict[str, float]:
     return {method: statistics.fmean(by_method[method] for by_method in scores.values()) for method in everywhere}
 
 
-_TEXT = """# Any graph, no labels
+class Lead(NamedTuple):
+    """By how much the mean of Local-GCL over some graphs is above that of the best other method, and where that comes from."""
 
-What you get without setting anything. Every method trains with its defaults for graphs without a recipe. Those of the baselines
-were chosen by the convergence of their own loss (`python -m benchmarks.convergence`), those of Local-GCL on validation nodes of
-these graphs, with other seeds and splits (`python -m benchmarks.defaults`). So the tables do not show how Local-GCL fares on a
-graph that played no part in the choice.
+    other: str
+    graph: str
+    """The graph on which Local-GCL is furthest ahead of it."""
+    share: float
+    """That graph's part of the lead; above 1 where Local-GCL is behind on others."""
+    without: float
+    """The lead in points over the remaining graphs."""
 
+
+def _lead(found: dict[str, list[Line]]) -> Lead | None:
+    """None where Local-GCL does not lead, or there is one graph alone."""
+    means = _means(found)
+    others = set(means) - {"local-gcl", *BASELINES}
+    if len(found) < 2 or not others or means["local-gcl"] <= means[other := _best_other(means)]:
+        return None
+    gaps = {}
+    for name, made in found.items():
+        scores = {line.method: _mean(line) for line in made if line.scores}
+        gaps[name] = scores["local-gcl"] - scores[other]
+    most = max(gaps, key=gaps.__getitem__)
+    total = sum(gaps.values())
+    return Lead(other, most, gaps[most] / total, (total - gaps[most]) / (len(gaps) - 1))
+
+
+def _best_other(means: dict[str, float]) -> str:
+    return max(set(means) - {"local-gcl", *BASELINES}, key=means.__getitem__)
+
+
+def _lead_in_words(found: dict[str, list[Line]]) -> str:
+    lead = _lead(found)
+    if lead is None:
+        return ""
+    return (
+        f"Of the lead of Local-GCL's mean over that of {lead.other}, {lead.share:.0%} is {lead.graph}; over the other graphs "
+        f"the difference is {lead.without:+.1f} points."
+    )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 128, break_on_hyphens=False, break_long_words=False)
+
+
+_HEAD = """# Any graph, no labels
+
+What you get without setting anything. Every method trains with its defaults for graphs without a recipe."""
+_CHOICE = (
+    "The defaults of Local-GCL were chosen on validation nodes of these graphs, with other seeds and splits (`python -m "
+    "benchmarks.defaults`), so the tables do not show how it fares on a graph that played no part in the choice."
+)
+_READING = """\
 Mean accuracy in % over three seeds of a linear probe that trains on 10% of the labels. ▲ marks a method that is better than
 Local-GCL by more than the 95% interval of the differences paired by seed, ▽ one that is worse by more. Test nodes of each graph
 were looked at once for each table. `python -m benchmarks.any_graph` makes this page."""
@@ -191,7 +276,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.page:
         rows = RowFile(options.out, COLUMNS).rows()
-        options.page.write_text(page(rows), encoding="utf-8")
+        options.page.write_text(page(rows, RowFile(CURVES, convergence.FIELDS).rows()), encoding="utf-8")
         figure(rows, options.page.parent / PICTURE)
         write_between(ROOT / "README.md", START, END, means_table(rows))
         print(f"{enter(rows, Path('results/ledger.csv'))} new entries in results/ledger.csv")

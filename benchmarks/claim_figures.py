@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.comparison import best_of
 from benchmarks.evidence import AUGMENTING, Evidence
 from localgcl.experiments.reproduce import block_models, plots, theorem_error, theorem_features
 from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
@@ -30,13 +31,10 @@ def _gaps(evidence: Evidence, names: Sequence[str]) -> dict[str, Difference]:
     """Local-GCL with printed settings minus the best of `names` on each graph; too few seeds have no interval."""
     gaps = {}
     for graph in MAIN:
-        known = {name: mean for name in names if (mean := evidence.mean("table-main", name, graph)) is not None}
-        if known:
-            best = max(known, key=lambda name: known[name])
-            ours, theirs = (evidence.rows("table-main", label, graph) for label in (PRINTED.label, best))
-            gap = difference(ours, theirs) if ours else None
-            if gap is not None:
-                gaps[f"{graph}: {best}"] = gap
+        found = evidence.pairs("table-main", PRINTED.label, names, graph)
+        gap = found[best_of(found)].gap if found else None
+        if gap is not None:
+            gaps[f"{graph}: {best_of(found)}"] = gap
     return gaps
 
 
@@ -57,13 +55,8 @@ def _ahead(names: Sequence[str], whom: str) -> Draw:
 
 def _all_others(evidence: Evidence, path: Path) -> bool:
     """Every other method on each graph, as a difference of means to Local-GCL; the best of them by name."""
-    gaps: dict[str, dict[str, float]] = {}
-    for graph in MAIN:
-        ours = evidence.mean("table-main", PRINTED.label, graph)
-        for name in _OTHERS if ours is not None else ():
-            mean = evidence.mean("table-main", name, graph)
-            if mean is not None and ours is not None:
-                gaps.setdefault(graph, {})[name] = mean - ours
+    beside = {graph: evidence.pairs("table-main", PRINTED.label, _OTHERS, graph) for graph in MAIN}
+    gaps = {graph: {name: -pair.lead for name, pair in found.items()} for graph, found in beside.items() if found}
     return draw_others(gaps, path, "mean of each other method minus Local-GCL (the line), in points")
 
 

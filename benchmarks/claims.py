@@ -15,8 +15,9 @@ _HEAD = """# Does it hold?
 The paper's claims one by one, with what we measured and our verdict. `python -m benchmarks.pages` reads the numbers from the
 results when it writes this page; the verdicts are written by hand. Tables and figures: [results](results.md).
 
-"Beyond noise" is a difference whose 95% confidence interval does not hold zero; "level" is any other. A mark †n says that in n
-runs of a method early stopping kept the initial weights: it was not trained there."""
+"Beyond noise" is a difference whose 95% confidence interval does not hold zero; "level" is any other. "On shared seeds"
+compares two rows on the seeds that both have. A mark †n says that in n runs of a method early stopping kept the initial
+weights: it was not trained there."""
 
 
 def page(evidence: Evidence, pictures: Path) -> str:

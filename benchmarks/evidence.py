@@ -5,9 +5,11 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.comparison import Pair, best_of, pairs
+from localgcl.experiments.bench.table import BenchRow, hardware, newest
 from localgcl.experiments.reproduce import memory
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, found, scored, untrained
+from localgcl.experiments.reproduce.experiments import CITATIONS, EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
+from localgcl.experiments.reproduce.lookup import found, scored
 from localgcl.experiments.reproduce.store import ResultRow, Results
 from localgcl.experiments.reproduce.table import pipes
 from localgcl.methods import METHODS
@@ -18,10 +20,11 @@ NOT_RUN = "Not run yet."
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What was measured: results by recipe and seed, and the rows of each study."""
+    """What was measured: results by recipe and seed, the rows of each study, and times of the library's parts."""
 
     results: Results
     studies: Mapping[str, Sequence[Mapping[str, Any]]]
+    times: Sequence[BenchRow] = ()
 
     def values(self, experiment: str, label: str, graph: str, quantity: str = "test", value: int | None = None) -> list[float]:
         """One number a seed; none where nothing was run."""
@@ -43,12 +46,18 @@ class Evidence:
             return "not measured" if mean is None else f"{mean:.0f}"
         return "not run" if mean is None else f"{mean:.2f}"
 
-    def best(self, experiment: str, names: Sequence[str], graph: str) -> str:
-        """The highest mean and its method, marked where it was not trained in some runs."""
-        known = {name: mean for name in names if (mean := self.mean(experiment, name, graph)) is not None}
-        best = max(known, key=lambda name: known[name], default="")
-        kept = sum(map(untrained, self.rows(experiment, best, graph))) if best else 0
-        return f"{known[best]:.2f} {best}{f' †{kept}' if kept else ''}" if best else "not run"
+    def pairs(self, experiment: str, label: str, names: Sequence[str], graph: str) -> dict[str, Pair]:
+        """The line `label` beside each other line, on the seeds that both have."""
+        return pairs(self.rows(experiment, label, graph), {name: self.rows(experiment, name, graph) for name in names})
+
+    def beside_best(self, experiment: str, label: str, names: Sequence[str], graph: str) -> list[str]:
+        """Two cells: our mean, and that of the best of `names` with its name, marked where it kept its initial weights."""
+        found = self.pairs(experiment, label, names, graph)
+        if not found:
+            return [self.text(experiment, label, graph), "not run"]
+        best = best_of(found)
+        (ours, theirs), kept = found[best].means, found[best].kept_initial
+        return [f"{ours:.2f}", f"{theirs:.2f} {best}{f' †{kept}' if kept else ''}"]
 
 
 def _with_table(said: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -56,42 +65,44 @@ def _with_table(said: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _best_augmenting(evidence: Evidence) -> str:
-    rows = [
-        [graph, evidence.text("table-main", PRINTED.label, graph), evidence.best("table-main", AUGMENTING, graph)]
-        for graph in MAIN
-    ]
-    said = f"test accuracy with printed settings, beside the best of {len(AUGMENTING)} augmenting methods."
-    pairs = [
-        (evidence.rows("table-main", PRINTED.label, graph), evidence.rows("table-main", name, graph))
-        for graph in MAIN
-        for name in AUGMENTING
-    ]
-    gaps = [(gap, theirs) for ours, theirs in pairs if (gap := difference(ours, theirs)) is not None]
+    rows = [[graph, *evidence.beside_best("table-main", PRINTED.label, AUGMENTING, graph)] for graph in MAIN]
+    said = f"test accuracy with printed settings, beside the best of {len(AUGMENTING)} augmenting methods, on shared seeds."
+    found = [pair for graph in MAIN for pair in evidence.pairs("table-main", PRINTED.label, AUGMENTING, graph).values()]
+    gaps = [(pair.gap, pair) for pair in found if pair.gap is not None]
     if gaps:
         ahead, behind = sum(gap.low > 0 for gap, _ in gaps), sum(gap.high < 0 for gap, _ in gaps)
-        idle = sum(sum(map(untrained, theirs)) > len(theirs) / 2 for _, theirs in gaps)
+        idle = sum(pair.kept_initial > len(pair.theirs) / 2 for _, pair in gaps)
         said += (
             f" Of {len(gaps)} pairs of a graph and such a method local-gcl is ahead in {ahead} and behind in {behind} beyond "
             f"noise. In {idle} pairs the other method kept its initial weights in most runs."
         )
-    return _with_table(said, ["graph", "local-gcl", "best augmenting"], rows)
+    return _with_table(f"{said}{_fresh_splits(evidence)}", ["graph", "local-gcl", "best augmenting"], rows)
 
 
 def _wins(evidence: Evidence) -> str:
     names = [line.label for line in EXPERIMENTS["table-main"].lines if not line.label.startswith("local-gcl")]
     texts = []
     for label in (PRINTED.label, OURS.label):
-        won, compared = [], 0
-        for graph in MAIN:
-            ours = evidence.mean("table-main", label, graph)
-            others = [value for name in names if (value := evidence.mean("table-main", name, graph)) is not None]
-            if ours is not None and others:
-                compared += 1
-                if ours > max(others):
-                    won.append(graph)
-        texts.append(f"*{label}* has the highest mean on {len(won)} of {compared} graphs ({', '.join(won) or 'none'})")
+        beside = {graph: found for graph in MAIN if (found := evidence.pairs("table-main", label, names, graph))}
+        won = [graph for graph, found in beside.items() if all(pair.lead > 0 for pair in found.values())]
+        texts.append(f"*{label}* has the highest mean on {len(won)} of {len(beside)} graphs ({', '.join(won) or 'none'})")
     missing = sum(evidence.mean("table-main", name, graph) is None for name in names for graph in MAIN)
-    return "; ".join(texts) + "." + (f" {missing} cells of other methods have not been run." if missing else "")
+    cells = f" {missing} cells of other methods have not been run." if missing else ""
+    return f"on shared seeds, {'; '.join(texts)}.{cells}{_fresh_splits(evidence)}"
+
+
+def _fresh_splits(evidence: Evidence) -> str:
+    """A sentence on splits of the citation graphs on which no setting was chosen; empty where none was run."""
+    others = [line.label for line in EXPERIMENTS["table-splits"].lines if line.ranked]
+    texts = []
+    for graph in CITATIONS:
+        found = evidence.pairs("table-splits", OURS.label, others, graph)
+        if found:
+            best = best_of(found)
+            (ours, theirs), gap = found[best].means, found[best].gap
+            interval = "" if gap is None else f" ({gap.difference:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}], {gap.n} seeds)"
+            texts.append(f"{ours:.2f} beside {theirs:.2f} of {best} on {graph}{interval}")
+    return f" On fresh splits, on which no setting was chosen, *{OURS.label}* has {'; '.join(texts)}." if texts else ""
 
 
 def _heterophily(evidence: Evidence) -> str:
@@ -100,8 +111,8 @@ def _heterophily(evidence: Evidence) -> str:
     rows = [
         [
             graph,
-            *(evidence.text(experiment, label, graph) for label in (OURS.label, EQUAL.label)),
-            evidence.best(experiment, others, graph),
+            evidence.text(experiment, OURS.label, graph),
+            *evidence.beside_best(experiment, EQUAL.label, others, graph),
             evidence.text(experiment, "random-init", graph),
         ]
         for graph in EXPERIMENTS["table-heterophily"].columns()
@@ -143,8 +154,32 @@ def _map_costs(evidence: Evidence) -> str:
     for graph in EXPERIMENTS["table-feature-maps"].columns():
         seconds = [evidence.mean("table-feature-maps", name, graph, "seconds") for name in ("rff", "sorf")]
         rows.append([graph, *("not run" if each is None else f"{each:.2f} s" for each in seconds)])
-    said = "mean training time over seeds. The negative term alone, at many sizes: [speed and memory](speed.md)."
-    return _with_table(said, ["graph", "rff", "sorf"], rows)
+    said = "mean training time over seeds, with this library's kernels."
+    return _with_table(said, ["graph", "rff", "sorf"], rows) + _map_times(evidence.times)
+
+
+def _map_times(times: Sequence[BenchRow]) -> str:
+    """Times of both maps at the largest size of each benchmark and machine, ours and in plain PyTorch; empty without any."""
+    places: dict[tuple[str, str], dict[tuple[int, int, int], dict[str, float]]] = {}
+    for row in newest(times):
+        if row["benchmark"] in _OF_MAPS and row["p50_ms"]:
+            size = int(row["N"]), int(row["d"]), int(row["D"])
+            found = places.setdefault((row["benchmark"], hardware(row)), {}).setdefault(size, {})
+            found[row["provider"]] = float(row["p50_ms"])
+    rows = []
+    for (benchmark, machine), sizes in places.items():
+        both = {size: found for size, found in sizes.items() if {"ours", "ours-rff"} <= set(found)}
+        if both:
+            size = max(both)
+            numbers = [f"{both[size][name]:.3g}" if name in both[size] else "" for name in _MAP_PROVIDERS]
+            rows.append([_OF_MAPS[benchmark], machine, *(f"{each:,}" for each in size), *numbers])
+    columns = ["what", "machine", "N", "d", "D", "sorf", "rff", "plain sorf", "plain rff"]
+    said = "Median times in ms at the largest size measured, ours and in plain PyTorch ([more](speed.md)):"
+    return f"\n\n{_with_table(said, columns, rows)}" if rows else ""
+
+
+_OF_MAPS = {"negative-term": "negative term with its gradient", "feature-map": "random features, forward"}
+_MAP_PROVIDERS = ("ours", "ours-rff", "kronecker-sorf", "dense-rff")
 
 
 def _neighbours(evidence: Evidence) -> str:
@@ -202,7 +237,11 @@ def _times(evidence: Evidence) -> str:
         longest = " (most)" if steps == max(curve) else ""
         test = evidence.text("figure-scale", label, graph, value=steps)
         rows.append([label, test, f"{steps}{longest}", f"{curve[steps][1]:.1f} s"])
-    said = f"test accuracy on {graph} at the number of steps that is best on validation, and the training time."
+    seeds = max((len(evidence.rows("figure-scale", line.label, graph, line.value)) for line in tried.lines), default=0)
+    said = (
+        f"test accuracy on {graph} at the number of steps that is best on validation, and the training time, with {seeds} "
+        f"seed{'s' * (seeds != 1)} for each number of steps."
+    )
     for name in ("cca-ssg", "bgrl"):
         if name in best and "local-gcl" in best:
             score, seconds = best[name]

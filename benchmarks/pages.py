@@ -7,10 +7,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import ROOT, claims, published_page, results_page
+from benchmarks import BENCH, ROOT, claims, published_page, results_page
 from benchmarks.comparison import in_short
 from benchmarks.evidence import Evidence
 from benchmarks.files import write, write_between
+from localgcl.experiments.bench import table
 from localgcl.experiments.reproduce.store import Store
 
 PUBLISHED = "_static/published.svg"
@@ -21,7 +22,7 @@ def write_pages(store: Store, docs: Path, readme: Path) -> list[Path]:
     """Writes the pages and the sentence from what is stored and nothing else; returns the paths."""
     results, studies = store.rows(), results_page.read_studies(store.folder)
     drawn = published_page.figure(results, docs / PUBLISHED)
-    evidence = Evidence(results, {name: kept["rows"] for name, kept in studies.items()})
+    evidence = Evidence(results, {name: kept["rows"] for name, kept in studies.items()}, table.read(BENCH))
     return [
         write_between(readme, START, END, in_short(results)),
         write(docs / "results.md", results_page.page(store, docs / "_static" / "results")),

@@ -24,8 +24,8 @@ linear probe scores all of them ([evaluation](evaluation.md)). Each method has i
 a few trials on validation nodes; where more than one recipe of a method was evaluated on test nodes, a mark says so. Local-GCL
 takes part with the settings that the paper prints (on heterophilous graphs: with as few trials as the others); its recipes,
 searched longer, are shown and not ranked."""
-_LEADERS = """Test accuracy in %, means over seeds. The difference is local-gcl minus the best other, with a 95% confidence
-interval; the untrained encoder has the encoder settings of our longer searched recipes."""
+_LEADERS = """Test accuracy in %, means over the seeds that both rows have. The difference is local-gcl minus the best other,
+with a 95% confidence interval; the untrained encoder has the encoder settings of our longer searched recipes."""
 _SPLITS = """Splits are public on Cora, Citeseer, PubMed and arXiv, ten public ones on the heterophilous graphs, and elsewhere
 drawn with each seed (10/10/80%), the same nodes for all methods. What has not been run says so."""
 _SOURCE = """## Where the numbers come from

@@ -29,7 +29,7 @@ def test_pages_and_readme(store: Store, tmp_path: Path, capsys: pytest.CaptureFi
     written = [Path(line.removeprefix("written: ")) for line in capsys.readouterr().out.splitlines()]
     assert [path.name for path in written] == ["README.md", "results.md", "does-it-hold.md", "published.md"]
     text = written[0].read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{pages.START}\nLocal-GCL has")
+    assert text.startswith(f"before\n{pages.START}\nOn shared seeds, Local-GCL has")
     assert text.endswith(f"{pages.END}\nof yesterday\nafter\n")
     assert text.count("yesterday") == 1
     results = written[1].read_text(encoding="utf-8")

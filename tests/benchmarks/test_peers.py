@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from benchmarks import peers
+from benchmarks import defaults, peers
 from benchmarks.peer_systems import SYSTEMS, Input
 
 from localgcl.datasets import sbm
@@ -63,14 +63,24 @@ def test_a_system_that_needs_too_much_time_or_memory_has_given_up(tmp_path: Path
 
 def test_the_page_says_who_gave_up_and_what_was_not_run() -> None:
     rows = [
-        ROW | {"graph": "cora", "system": "localgcl", "accuracy": "85.0", "seconds": "1.5", "gib": "0.5"},
+        ROW | {"graph": "cora", "system": "localgcl", "accuracy": "85.0", "dim": "1024", "seconds": "1.5", "gib": "0.5"},
         ROW | {"graph": "cora", "system": "PyG DGI", "gave_up": "out of 20 GiB"},
     ]
-    page = peers.page(rows)
-    assert "| localgcl | 85.0, 1.5 s, 0.5 GiB |" in page
+    page = peers.page(rows, [])
+    assert "| localgcl | 85.0, 1024 dim, 1.5 s, 0.5 GiB |" in page
     assert "| PyG DGI | gave up: out of 20 GiB |" in page
     assert "| node2vec | not run |" in page
     assert "a CPU, commit 0123456, 2026-01-01" in page
+
+
+def test_the_page_says_where_our_defaults_were_chosen_on_the_nodes_it_scores() -> None:
+    rows = [
+        ROW | {"graph": graph, "system": "PyG DGI", "gave_up": "out of 20 GiB"} for graph in ("cora", "pubmed", "blocks-1m")
+    ]
+    page = " ".join(peers.page(rows, [{"graph": "pubmed"}, {"graph": "cora"}, {"graph": "actor"}]).split())
+    assert "validation nodes, those of Cora and PubMed among them, of splits from seed 1000 on" in page
+    assert "validation nodes of splits 1000 to 1002, so on Cora and PubMed they favour localgcl" in page
+    assert "favour localgcl" not in peers.page(rows, [{"graph": "actor"}])
 
 
 @pytest.mark.skipif(not peers.RESULTS.exists(), reason="no peers.csv is stored yet; python -m benchmarks.peers measures it")
@@ -78,7 +88,9 @@ def test_the_stored_page_is_made_of_the_stored_rows() -> None:
     from localgcl.system.store import RowFile
 
     stored = Path(__file__).parents[2] / "docs" / "peers.md"
-    assert stored.read_text() == peers.page(RowFile(peers.RESULTS, peers.FIELDS).rows())
+    made = peers.page(RowFile(peers.RESULTS, peers.FIELDS).rows(), RowFile(peers.CHOICES, defaults.FIELDS).rows())
+    assert stored.read_text() == made
+    assert "so on Cora and PubMed they favour localgcl" in " ".join(made.split())
 
 
 def test_the_figure_has_a_panel_for_each_graph_without_systems_that_gave_up(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from localgcl.io.pandas_index import ids_first
+from localgcl.io.tables import ids_first
 
 TABLE = pa.table({"f": [1.0, 2.0], "id": [7, 8]})
 RANGE: dict[str, Any] = {"kind": "range", "name": "n", "start": 0, "stop": 2, "step": 1}

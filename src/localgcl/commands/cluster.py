@@ -3,7 +3,7 @@
 import argparse
 
 from localgcl.commands.output import Result, sayer
-from localgcl.io.node_columns import SUFFIXES, check_columns_file, write_columns
+from localgcl.io.export import SUFFIXES, check_columns_file, write_columns
 from localgcl.report.clusters import find_clusters
 from localgcl.report.describing import describe
 from localgcl.report.node_table import read_table

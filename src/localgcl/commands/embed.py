@@ -8,7 +8,7 @@ from localgcl.commands.engine import add_engine, read_engine
 from localgcl.commands.options import add_source, read_columns
 from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
-from localgcl.io.encoding_files import as_encoding
+from localgcl.io.encode import as_encoding
 from localgcl.io.export import WRITERS
 from localgcl.io.parts import check_output, write_blocks
 from localgcl.system.progress import counted

@@ -17,7 +17,7 @@ from localgcl.datasets.readers import Reader, geom_gcn, npz, ogb, planetoid
 from localgcl.datasets.storage import obtain
 from localgcl.graph import Graph
 from localgcl.graph.stored import declared, is_folder
-from localgcl.io.encoding_files import AUTO, as_encoding
+from localgcl.io.encode import AUTO, as_encoding
 from localgcl.io.files import graph_name, read_graph
 from localgcl.io.roles import Columns
 from localgcl.system.text import shown

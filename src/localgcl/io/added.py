@@ -14,7 +14,7 @@ from torch import Tensor
 
 from localgcl.graph.weights import weighted_edges
 from localgcl.io.columns import edges_of, features_of
-from localgcl.io.encoding_files import AUTO
+from localgcl.io.encode import AUTO
 from localgcl.io.files import read_edges, read_features
 from localgcl.io.ids import Edges, Ids, Rows, ids_to_numpy, same_type
 from localgcl.io.roles import DEFAULT, Columns

@@ -1,4 +1,4 @@
-"""What the cells of a column are: numbers, booleans, dates or categories; and their values."""
+"""The kind of a column's cells (numbers, booleans, dates or categories), and their values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ NUMBER, BOOLEAN, DATE, CATEGORY = "number", "boolean", "date", "category"
 _MISSING = pa.array(
     ["", "na", "n/a", "#n/a", "#na", "<na>", "nan", "nat", "null", "none", "-", "--", "?", ".", "#null!"], pa.large_string()
 )
-"""What people and programs write for nothing, in small letters."""
+"""Spellings of a missing value, in lower case."""
 _TRUTH = pa.array(["true", "false"], pa.large_string())
 _DAY = 86_400_000_000  # microseconds
 
@@ -63,7 +63,7 @@ def reading_of(cells: Any) -> tuple[str | None, str]:
 def values(cells: Any, kind: str, form: str = "") -> NDArray[np.float64] | None:
     """Numbers, booleans as 0 and 1, or dates as days since 1970; NaN where missing. None if a cell is of another kind.
 
-    Text is written plainly, or in a `form`; a cell in another one is of another kind.
+    Text must be in `form`, or in the plain form if that is empty; other text is of another kind.
     """
     try:
         if kind == DATE:
@@ -88,7 +88,7 @@ def _are_codes(cells: Any) -> bool:
 
 
 def texts(cells: Any) -> Any:
-    """The cells as text, as categories are compared."""
+    """The cells as text: categories are compared as such."""
     return cells.cast(pa.large_string())
 
 

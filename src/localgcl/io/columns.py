@@ -3,28 +3,41 @@
 Tables come from files (formats.py) and from objects in memory (tables.py); from here on both are read alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+from jaxtyping import Float
 from numpy.typing import NDArray
+from torch import Tensor
 
+from localgcl.graph.weights import as_weights
 from localgcl.io.cells import NUMBER, cells_of, values
 from localgcl.io.encode import Encoding, fit_encoding
-from localgcl.io.ids import Edges, Ids, Rows, as_ids, plain, repeated
+from localgcl.io.ids import Edges, Ids, Rows, as_ids, first_empty, plain, repeated
 from localgcl.io.labels import read_labels
-from localgcl.io.pandas_index import ids_first
-from localgcl.io.roles import DEFAULT, Columns, check_dropped, end_columns, id_column, put_first
-from localgcl.io.weight_columns import column_weights
-from localgcl.io.weights import warn_of_unused, weight_name
+from localgcl.io.roles import (
+    DEFAULT,
+    Columns,
+    check_dropped,
+    end_columns,
+    id_column,
+    put_first,
+    warn_of_unused,
+    weight_name,
+)
+from localgcl.io.tables import ids_first
 from localgcl.system.text import listed
 
 Array = NDArray[Any]
 _LABELS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_large_string)
 """Types of labels, as `plain` has them."""
+_WEIGHTS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+"""Types of edge weights that are no text."""
+_NAME_ANOTHER = "name a column of numbers with weight= (--weight), or read no weights with an empty name"
 _OTHERWISE = "encode (encode='auto', --encode auto) or drop (--drop NAME,NAME) them"
 
 
@@ -63,7 +76,7 @@ def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Col
     table = with_id_first(table, columns.id, place)
     if table.num_columns < 2:
         raise ValueError(f"{place} has only the column {table.column_names[0]!r:.80}; give the id first, then the features")
-    ids = _unique_ids(table, place, parse_ids)
+    ids = unique_ids(table, place, parse_ids)
     if columns.encode is not None:
         encoding = encoding_for(table.drop_columns(table.column_names[0]), place, columns)
         x = encoding.apply(table, place)
@@ -91,7 +104,7 @@ def labels_of(
             f"{place} has the columns {listed(table.column_names)}; labels need two: id and label (several targets can only be "
             "evaluated: localgcl evaluate RUN --labels FILE)"
         )
-    ids = _unique_ids(table, place, parse_ids)
+    ids = unique_ids(table, place, parse_ids)
     numbers, found = read_labels(label_array(table.column(1), place), place, lambda row: ids[row].as_py(), names)
     return Rows(place, ids, numbers, found)
 
@@ -108,7 +121,7 @@ def label_array(column: Any, place: str) -> Array:
 
 
 def encoding_for(table: Any, place: str, columns: Columns) -> Encoding:
-    """The encoding of a table without its ids: fitted to it, or the given one, if it has its columns."""
+    """The encoding for a table without its ids: the given one, after a check of the columns, or one fitted to the table."""
     if not isinstance(columns.encode, Encoding):
         check_dropped(table.column_names, columns.drop or (), place)
         return fit_encoding(table, place, columns.drop or ())
@@ -152,7 +165,7 @@ def _without_dropped(table: Any, columns: Columns, place: str) -> Any:
     return table.drop_columns(drop)
 
 
-def _unique_ids(table: Any, place: str, parse: bool) -> Ids:
+def unique_ids(table: Any, place: str, parse: bool) -> Ids:
     """The ids in the first column; ValueError if one occurs twice."""
     ids = as_ids(table.column(0), f"{place}, id column {table.column_names[0]!r:.80}", parse=parse)
     twice = repeated(ids)
@@ -168,8 +181,8 @@ def refuse_mixed(table: Any, place: str) -> None:
     """
     no_numbers, empty = _offending(table)
     if len(no_numbers) + len(empty) > 1:
-        told = {"are no numbers": no_numbers, "have empty cells": empty}
-        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in told.items() if names]
+        wrong = {"are no numbers": no_numbers, "have empty cells": empty}
+        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in wrong.items() if names]
         raise ValueError(f"{place}: {', and '.join(counted)}; {_OTHERWISE}")
     if no_numbers:
         kind = str(_value_type(table.column(no_numbers[0]).type)).removeprefix("large_")
@@ -177,7 +190,7 @@ def refuse_mixed(table: Any, place: str) -> None:
 
 
 def _offending(table: Any) -> tuple[list[str], list[str]]:
-    """Columns after the first that are no numbers, and others that have empty cells."""
+    """Names of columns after the first that are no numbers, and of number columns with empty cells."""
     columns = dict(zip(table.column_names[1:], table.columns[1:], strict=True))
     no_numbers = [name for name, column in columns.items() if not _is_number(column.type)]
     return no_numbers, [name for name, column in columns.items() if column.null_count and name not in no_numbers]
@@ -206,3 +219,61 @@ def _feature(column: Any, place: str, ids: Ids) -> Array:
         column = column.cast(pa.float64())
     with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
+
+
+def column_weights(column: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
+    """The weights in a pyarrow column, numbers or text.
+
+    Args:
+        column: One weight an edge.
+        source: Id of the node that each edge leaves.
+        target: Id of the node that each edge enters.
+        place: Where the column stands, for messages.
+
+    Raises:
+        ValueError: A weight is empty, no number, negative, NaN or infinite; the message names its edge.
+    """
+    array, edge = plain(column), edge_of(source, target)
+    row = first_empty(array)
+    if row is not None:
+        raise ValueError(f"{place}: the weight of edge {edge(row)} is empty; fill it in or drop the edge")
+    if pa.types.is_large_string(array.type):
+        _check_texts(array, edge, place)
+    elif not any(test(array.type) for test in _WEIGHTS):
+        raise ValueError(f"{place}: edge weights are of type {array.type!s:.80}; {_NAME_ANOTHER}")
+    return array_weights(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), source, target, place)
+
+
+def array_weights(values: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
+    """The weights in an array of numbers; arguments and errors as for `column_weights`."""
+    return as_weights(values, len(source), edge_of(source, target), place)
+
+
+def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
+    """What messages call the edge of a row."""
+    return lambda row: f"{source[row].as_py()!r:.80} -> {target[row].as_py()!r:.80}"
+
+
+def _check_texts(texts: Any, edge: Callable[[int], str], place: str) -> None:
+    """Raises ValueError, naming the first edge, if texts are no numbers."""
+    if not _are_numbers(texts):
+        row = _first_wrong(texts)
+        text = texts[row].as_py()
+        raise ValueError(f"{place}: the weight of edge {edge(row)} is {text!r:.80}, not a number; mend it, {_NAME_ANOTHER}")
+
+
+def _are_numbers(texts: Any) -> bool:
+    try:
+        texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _first_wrong(texts: Any) -> int:
+    """Position of the first text that is no number. Bisection reads the column twice at most."""
+    low, high = 0, len(texts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _are_numbers(texts[low:middle]) else (low, middle)
+    return low

@@ -143,7 +143,7 @@ def to_pyg(graph: Graph) -> Any:
 
 def _columns(source: str | None, target: str | None, id: str | None, drop: Sequence[str] | None, encode: Any) -> Columns:
     if encode is not None:
-        from localgcl.io.encoding_files import as_encoding  # brings pyarrow
+        from localgcl.io.encode import as_encoding  # brings pyarrow
 
         encode = as_encoding(encode)
     return Columns(source, target, id, None if drop is None else tuple(drop), encode)
@@ -208,5 +208,5 @@ def _id_array(node_ids: Any) -> Any:
 
 
 def _name(ids: Any, row: int) -> Any:
-    """What messages call the node of a row: its id where it has one, else its position."""
+    """The name of a row's node in messages: its id, or its position where it has none."""
     return row if ids is None or row >= len(ids) else ids[row : row + 1].tolist()[0]

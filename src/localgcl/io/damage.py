@@ -1,4 +1,4 @@
-"""What damaged files make other libraries raise, and the one line that we raise instead."""
+"""One clear ValueError for the many exceptions that libraries raise on damaged files."""
 
 import contextlib
 import struct
@@ -30,7 +30,7 @@ RATIO = 1000
 
 @contextlib.contextmanager
 def decoding(place: str) -> Iterator[None]:
-    """Turns what a damaged file makes libraries raise into one line that names the file as `place`."""
+    """Raises a one-line ValueError, which names the file as `place`, for any exception of a damaged file."""
     try:
         yield
     except BROKEN as error:
@@ -51,7 +51,7 @@ def unreadable(place: str, error: BaseException) -> ValueError:
 
 
 def check_expansion(declared: int, stored: int, place: str, fix: str = "uncompressed if it is that large") -> None:
-    """ValueError if a file of `stored` bytes declares that it becomes `declared` bytes in memory, and that is far too much.
+    """Raises ValueError if `declared` bytes in memory are implausibly many for a file of `stored` bytes.
 
     A header of a few bytes can declare any shape, and a kilobyte of a compressed format can expand to gigabytes. What a
     file declares is therefore compared with what is there, before memory is reserved: up to 64 MiB are free, and beyond

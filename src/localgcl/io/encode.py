@@ -1,4 +1,4 @@
-"""Tables of mixed columns -> numbers: `fit_encoding` looks at a table once, and `Encoding` is applied to it and to others.
+"""Tables of mixed columns -> numbers: `fit_encoding` fits an `Encoding` to one table, which then encodes others alike.
 
 | cells | columns of the matrix |
 |---|---|
@@ -8,9 +8,12 @@
 """
 
 import dataclasses
+import json
+import os
 import shlex
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +24,18 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.io.cells import CATEGORY, NUMBER, cells_of, kind_of_cells, reading_of, texts, values
 from localgcl.io.written import almost
-from localgcl.system.text import listed
+from localgcl.system.files import replacing
+from localgcl.system.text import listed, shown
 
+AUTO = "auto"
+FILE = "encoding.json"
+"""The encoding in a run folder."""
 KEPT = 20
 """Categories of a column that have a feature of their own, at most."""
 _MOST = 1000
 """Distinct texts of a column of categories, at most."""
 _ROWS = 100
-"""Rows of a table, at least, in which different whole numbers are taken for ids."""
+"""In tables of at least so many rows, a column of distinct whole numbers is taken for ids."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +61,8 @@ class Column:
     form: str = ""
 
     @property
-    def told(self) -> str:
-        """Its kind, and how it is written, for messages."""
+    def description(self) -> str:
+        """Its kind and form, for messages."""
         return f"{self.kind} like {self.form}" if self.form else self.kind
 
     @property
@@ -106,7 +113,7 @@ class Encoding:
         return tuple(name for column in self.columns for name in column.features)
 
     def check(self, given: Sequence[str], place: str) -> None:
-        """ValueError that lists the columns that are missing among those of a table; a warning lists unknown ones."""
+        """Raises ValueError that lists missing columns of a table; warns of unknown ones."""
         missing = [column.name for column in self.columns if column.name not in given]
         if missing:
             raise ValueError(
@@ -123,13 +130,13 @@ class Encoding:
             )
 
     def apply(self, table: Any, place: str) -> NDArray[np.float32]:
-        """The features of a pyarrow table without its ids, whose columns were checked. Columns are found by name. O(n f).
+        """The features of a pyarrow table, whose columns `check` has seen. Columns are found by name. O(n f).
 
         Raises:
             ValueError: Columns hold other kinds of cells than the fitted table did; the message lists all of them.
         """
         found = {column: column.encode(cells_of(table.column(column.name))) for column in self.columns}
-        wrong = [f"{column.name!r:.80} ({column.told})" for column, part in found.items() if part is None]
+        wrong = [f"{column.name!r:.80} ({column.description})" for column, part in found.items() if part is None]
         if wrong:
             raise ValueError(
                 f"{place}: columns hold other cells than those that the encoding was fitted to: {', '.join(wrong[:6])}"
@@ -145,17 +152,17 @@ class Encoding:
     def from_dict(cls, content: Mapping[str, Any]) -> "Encoding":
         """The encoding that `to_dict` gave; ValueError if it is none."""
         try:
-            columns = [Column(**{**told, "categories": tuple(told["categories"])}) for told in content["columns"]]
+            columns = [Column(**{**entry, "categories": tuple(entry["categories"])}) for entry in content["columns"]]
             return cls(tuple(columns), tuple(content["dropped"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the encoding of columns is damaged ({error!r:.80}); fit it again with encode='auto'") from error
 
 
 def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding:
-    """The encoding of a pyarrow table without its ids.
+    """Fits an encoding to a pyarrow table without its ids.
 
     Raises:
-        ValueError: Columns can become no numbers: free text, too many categories, nothing but missing cells; all are listed.
+        ValueError: Columns cannot be encoded: free text, too many categories, only missing cells; all are listed.
     """
     found = {name: fit_column(name, cells_of(table.column(name))) for name in table.column_names if name not in drop}
     refused = {name: fitted for name, fitted in found.items() if isinstance(fitted, str)}
@@ -168,14 +175,14 @@ def fit_encoding(table: Any, place: str, drop: Collection[str] = ()) -> Encoding
         )
     if not columns:
         raise ValueError(f"{place} has no column of features left; drop fewer")
-    whole = [column for column in columns if column.kind == NUMBER and _numbers_rows(cells_of(table[column.name]))]
-    _tell(columns, whole, place)
+    identifying = [column for column in columns if column.kind == NUMBER and _look_like_ids(cells_of(table[column.name]))]
+    _warn_of_guesses(columns, identifying, place)
     return Encoding(tuple(columns), tuple(drop))
 
 
-def _tell(columns: Sequence[Column], identifying: Sequence[Column], place: str) -> None:
-    """Warns of what was guessed: how numbers and dates are written, and numbers that are perhaps ids."""
-    formed = [f"{column.name!r:.80} ({column.told})" for column in columns if column.form]
+def _warn_of_guesses(columns: Sequence[Column], identifying: Sequence[Column], place: str) -> None:
+    """Warns of guesses: how numbers and dates are written, and which numbers may be ids."""
+    formed = [f"{column.name!r:.80} ({column.description})" for column in columns if column.form]
     guesses = []
     if formed:
         guesses.append(f"read as they are written: {', '.join(formed)}; leave out what is something else (--drop)")
@@ -186,8 +193,8 @@ def _tell(columns: Sequence[Column], identifying: Sequence[Column], place: str) 
         warnings.warn(f"{place}: {guess}", LocalGCLWarning, stacklevel=2)
 
 
-def _numbers_rows(cells: Any) -> bool:
-    """Whether each of a hundred rows or more has another whole number, as ids have and amounts hardly have."""
+def _look_like_ids(cells: Any) -> bool:
+    """Whether many rows all have different whole numbers: ids do, amounts rarely."""
     if len(cells) < _ROWS or cells.null_count or len(cells.unique()) < len(cells):
         return False
     found = values(cells, NUMBER)
@@ -195,7 +202,7 @@ def _numbers_rows(cells: Any) -> bool:
 
 
 def fit_column(name: str, cells: Any) -> Column | str:
-    """How the cells of a column, as `cells_of` gives them, become features; in words, why they cannot."""
+    """The fitted column for cells from `cells_of`; or the reason, as text, why they cannot be encoded."""
     kind, form = reading_of(cells)
     reason = _reason(cells, kind, form)
     if reason:
@@ -234,3 +241,31 @@ def _fitted(name: str, kind: str, form: str, cells: Any) -> Column:
     found = values(cells, kind, form)
     assert found is not None
     return Column(name, kind, median=float(np.nanmedian(found)), missing=missing, form=form)
+
+
+def as_encoding(given: Any) -> Encoding | str | None:
+    """The option `encode` as None, "auto" (fit one), or a fitted encoding, also from `Graph.encoding` or a file.
+
+    Raises:
+        ValueError: It is none of them.
+        FileNotFoundError: There is no such file.
+    """
+    if given is None or given == AUTO or isinstance(given, Encoding):
+        return given  # type: ignore[no-any-return]
+    if isinstance(given, Mapping):
+        return Encoding.from_dict(given)
+    if not isinstance(given, str | os.PathLike):
+        raise ValueError(f"encode is of type {type(given).__name__}; give 'auto', Graph.encoding, or a file encoding.json")
+    path = Path(given)
+    if not path.is_file():
+        raise FileNotFoundError(f"encode is {shown(given)!r:.200}, which is no file; give 'auto', or encoding.json of a run")
+    try:
+        return Encoding.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{shown(path)} is damaged ({str(error)[:80]}); restore a copy or train again") from error
+
+
+def write_encoding(folder: Path, encoding: Mapping[str, Any]) -> None:
+    """Writes encoding.json into a folder."""
+    with replacing(folder / FILE) as temporary:
+        temporary.write_text(json.dumps(encoding, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

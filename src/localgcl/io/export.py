@@ -1,4 +1,4 @@
-"""Embeddings -> files: NPY, Parquet, CSV, word2vec text, FAISS.
+"""Embeddings -> files: NPY, Parquet, CSV, word2vec text, FAISS. And columns of nodes -> CSV, TSV, Parquet.
 
 `WRITERS` is the registry of formats: one assignment, `WRITERS[".mine"] = write_mine`, adds a format to `write_embeddings` and
 to `localgcl embed`.
@@ -7,7 +7,7 @@ to `localgcl embed`.
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localgcl.graph.arrays import text_ids
-from localgcl.io.arrays import to_array
+from localgcl.io.tables import to_array
 from localgcl.system.files import check_writable, replacing
 from localgcl.system.text import shown
 
@@ -24,6 +24,8 @@ Array = NDArray[Any]
 Writer = Callable[[BinaryIO, Array, Array], None]
 """Writes to an open file: float32 embeddings of shape (n, d), and n ids, integers or text."""
 
+SUFFIXES = (".csv", ".tsv", ".parquet")
+"""What `write_columns` writes."""
 _ROWS_AT_ONCE = 4096  # as text, rows take some 30 times the memory of their numbers
 
 
@@ -83,7 +85,7 @@ def check_new(path: Path, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when all is written."""
+    """Yields a temporary file that is renamed to `path` once it is complete."""
     check_new(path, overwrite=overwrite)
     with explained_writing(path), replacing(path) as temporary, temporary.open("wb") as file:
         yield file
@@ -97,6 +99,31 @@ def explained_writing(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = f"could not write the embeddings: {error.strerror or error}"
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+
+
+def check_columns_file(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raises early what `write_columns` would raise about the path."""
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{shown(path)} has the extension {path.suffix!r}; known are {', '.join(SUFFIXES)}")
+    check_new(path, overwrite=overwrite)
+
+
+def write_columns(path: str | os.PathLike[str], columns: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    """Writes arrays of equal length as columns of a table, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    path = Path(path)
+    check_columns_file(path, overwrite=overwrite)
+    table = pa.table(dict(columns))
+    with new_file(path, overwrite=overwrite) as file:
+        if path.suffix.lower() == ".parquet":
+            pyarrow.parquet.write_table(table, file)
+        else:
+            delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(delimiter=delimiter))
 
 
 def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
@@ -118,7 +145,7 @@ def _write_npy(file: BinaryIO, matrix: Array, ids: Array) -> None:  # noqa: ARG0
     np.save(file, matrix, allow_pickle=False)
 
 
-def _table(matrix: Array, ids: Array) -> Any:
+def embedding_table(matrix: Array, ids: Array) -> Any:
     """The pyarrow table of the columns `id`, `e0`, `e1`..."""
     import pyarrow as pa
 
@@ -129,13 +156,13 @@ def _table(matrix: Array, ids: Array) -> Any:
 def _write_parquet(file: BinaryIO, matrix: Array, ids: Array) -> None:
     import pyarrow.parquet
 
-    pyarrow.parquet.write_table(_table(matrix, ids), file)
+    pyarrow.parquet.write_table(embedding_table(matrix, ids), file)
 
 
 def _write_csv(file: BinaryIO, matrix: Array, ids: Array, delimiter: str = ",") -> None:
     import pyarrow.csv
 
-    pyarrow.csv.write_csv(_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
+    pyarrow.csv.write_csv(embedding_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
 
 
 def _write_tsv(file: BinaryIO, matrix: Array, ids: Array) -> None:

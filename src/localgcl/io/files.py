@@ -3,6 +3,7 @@
 formats.py decodes the files, columns.py reads their tables, ids.py matches the ids.
 """
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,21 +16,19 @@ from numpy.typing import NDArray
 
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
-from localgcl.io.columns import check_finite, edges_of, features_of, labels_of, refuse_texts
+from localgcl.io.cells import NUMBER, cells_of, kind_of_cells
+from localgcl.io.columns import array_weights, check_finite, edges_of, features_of, labels_of, refuse_texts, with_id_first
 from localgcl.io.damage import check_expansion
-from localgcl.io.encoding_files import as_encoding
+from localgcl.io.encode import Column, as_encoding, fit_column
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Rows, as_ids, join
 from localgcl.io.labels import read_labels
-from localgcl.io.numpy_files import member_names, read_npz
-from localgcl.io.roles import DEFAULT, Columns
-from localgcl.io.sparse_files import holds_sparse_matrix
-from localgcl.io.weight_columns import array_weights
-from localgcl.io.weights import refuse_weight_name, warn_of_unused, weight_name
+from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npz
+from localgcl.io.roles import DEFAULT, Columns, refuse_weight_name, warn_of_unused, weight_name
 from localgcl.system.text import shown
 
 _NODE_BYTES = 1024
-"""Of a node without edges, about: its id and its structural features. A sparse matrix can declare any number of them."""
+"""Approximate bytes of an isolated node: its id and its structural features. A sparse matrix can declare any number."""
 
 PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
@@ -210,3 +209,59 @@ def read_classes(path: Path, columns: Columns = DEFAULT) -> Rows:
     if isinstance(y, sp.csr_array):
         raise ValueError(f"{place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
     return Rows(place, None, *read_labels(y, place))
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnFacts:
+    """A column of a table of features.
+
+    Args:
+        name: Its name.
+        kind: number, boolean, date, category, perhaps how they are written (number like 1,234.5);
+            or the type of other cells.
+        missing: Number of empty cells.
+        distinct: Number of distinct values, missing ones aside.
+        features: Number of features that `encode="auto"` makes of it; 0 if it cannot, or is left out.
+        refused: Why it cannot be encoded; empty if it can.
+        dropped: Whether the user leaves it out.
+        plain: Whether it can be read without encoding: numbers without empty cells.
+    """
+
+    name: str
+    kind: str
+    missing: int
+    distinct: int
+    features: int
+    refused: str = ""
+    dropped: bool = False
+    plain: bool = False
+
+
+def describe_columns(path: Path, columns: Columns) -> list[ColumnFacts]:
+    """The columns of a feature file without the ids; empty for arrays, whose columns are all numbers.
+
+    Raises:
+        ValueError: The file cannot be read, or has no such id column.
+    """
+    kind, place = kind_of(path), shown(path)
+    if kind not in TABLES:
+        return []
+    table = with_id_first(id_table(path, kind, pa.string(), columns), columns.id, place)
+    dropped = columns.drop or ()
+    pairs = zip(table.column_names[1:], table.columns[1:], strict=True)  # a name may occur twice
+    return [_described(name, cells_of(column), name in dropped) for name, column in pairs]
+
+
+def _described(name: str, cells: Any, dropped: bool) -> ColumnFacts:
+    kind, fitted = kind_of_cells(cells), fit_column(name, cells)
+    refused = fitted if isinstance(fitted, str) else ""
+    return ColumnFacts(
+        name=name,
+        kind=fitted.description if isinstance(fitted, Column) else kind or str(cells.type)[:40],
+        missing=cells.null_count,
+        distinct=len(cells.drop_null().unique()) if kind is not None else 0,
+        features=len(fitted.features) if isinstance(fitted, Column) and not dropped else 0,
+        refused=refused,
+        dropped=dropped,
+        plain=kind == NUMBER and not cells.null_count and not (isinstance(fitted, Column) and fitted.form),
+    )

@@ -1,7 +1,7 @@
 """File formats: CSV, TSV and Parquet -> a pyarrow table; NPY and NPZ -> arrays by name.
 
-Here a file is only decoded; columns.py and files.py read what the tables and arrays mean. Every error is one line that
-names the file, the place in it and the fix.
+This module only decodes; columns.py and files.py interpret tables and arrays. Every error is one line that names the file,
+the place in it and the fix.
 """
 
 import csv
@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from localgcl.io.damage import BROKEN, check_expansion, unreadable
-from localgcl.io.numpy_files import member_names, read_npy, read_npz
+from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npy, read_npz, read_sparse
 from localgcl.io.parquet_files import read_parquet
 from localgcl.io.roles import DEFAULT, ENDS, Columns, end_columns, id_column
-from localgcl.io.sparse_files import holds_sparse_matrix, read_sparse
 from localgcl.system.text import listed, shown
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
@@ -33,7 +32,7 @@ _COLUMN_BYTES = 4096  # of memory that pyarrow takes for a column of a CSV file,
 
 
 def kind_of(path: Path) -> str:
-    """The extension of `path`, which says how to read it; ValueError if it is unknown, or if there is nothing to read."""
+    """The extension of `path`, which decides how it is read; ValueError if it is unknown or the file is empty."""
     if not path.exists():
         raise FileNotFoundError(f"{shown(path)} does not exist; check the path")
     if path.is_dir():
@@ -130,7 +129,7 @@ def first_row(path: Path, kind: str) -> list[str]:
 
 
 def delimiter_of(path: Path, kind: str) -> str:
-    """What stands between the cells of a text table: a tab in TSV, else a comma, or a semicolon if the header has no comma."""
+    """The delimiter of a text table: a tab in TSV, else a comma, or a semicolon if the header has no comma."""
     try:
         return _delimiter(kind, _first_line(path, kind))
     except BROKEN as error:

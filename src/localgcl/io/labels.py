@@ -1,4 +1,4 @@
-"""The one reader of labels: whatever holds them, they become class numbers, with the names of classes that are text."""
+"""Labels from any source -> class numbers, and class names where the labels are text."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.io.arrays import to_array
+from localgcl.io.tables import to_array
 
 Array = NDArray[Any]
 
@@ -64,7 +64,7 @@ def read_labels(values: Any, place: str, node: Callable[[int], Any] = int, names
 
 
 def class_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of classes, sorted, among distinct labels; none if a label is a number.
+    """The sorted class names among distinct labels; empty if a label is a number.
 
     Example:
         >>> class_names(["cat", "-1", "", "ant"]), class_names(["1", "cat"])
@@ -86,7 +86,7 @@ def _is_unknown(text: str) -> bool:
 
 
 def _number(text: str) -> float | None:
-    """The number that a text is; -1, unknown, for 'nan'. None if it is none."""
+    """A text as a number; -1 (unknown) for 'nan', None for other text."""
     with contextlib.suppress(ValueError):
         value = float(text)
         return -1 if np.isnan(value) else value

@@ -12,9 +12,8 @@ from torch import Tensor
 from localgcl.config import LocalGCLWarning
 from localgcl.graph import Graph, Split
 from localgcl.graph.matrices import checked_matrix
-from localgcl.io.arrays import to_array
-from localgcl.io.tables import family
-from localgcl.io.weights import refuse_weight_name, warn_of_unused, weight_name
+from localgcl.io.roles import refuse_weight_name, warn_of_unused, weight_name
+from localgcl.io.tables import family, to_array
 
 Array = NDArray[Any]
 
@@ -25,7 +24,7 @@ ACCEPTED = (
 )
 
 
-# What PyG may take for a value an edge, by its length alone.
+# Attributes that PyG may mistake for edge attributes because of their length.
 _PYG_OTHERS = ("x", "y", "adj_t", "name", "node_ids", "feature_names", "class_names", "train_mask", "val_mask", "test_mask")
 
 
@@ -126,7 +125,7 @@ def _from_pyg(data: Any, weight: str | None) -> GraphParts:
 
 
 def _pyg_edge_attributes(data: Any) -> dict[str, Any]:
-    """What the Data object has of each edge, beside its ends."""
+    """The edge attributes of the Data object, without edge_index."""
     held, by_length = dict(iter(data)), data.edge_attrs()
     names = [key for key in held if "edge" in key or (key in by_length and key not in _PYG_OTHERS)]
     return {key: held[key] for key in names if key != "edge_index" and held[key] is not None}

@@ -1,4 +1,4 @@
-"""NPY files and NPZ archives -> arrays of numbers or text, in native byte order.
+"""NPY files and NPZ archives -> arrays of numbers or text, in native byte order; sparse matrices in NPZ archives -> CSR.
 
 Not `np.load`: it reserves the memory that a header declares before it looks at what is there, and a damaged header makes it
 raise exceptions of the parser. Pickled objects are never loaded.
@@ -9,13 +9,15 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from localgcl.graph.matrices import PARTS, matrix_of_parts
 from localgcl.io.damage import check_expansion, decoding
 from localgcl.system.text import listed
 
@@ -28,6 +30,7 @@ _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # version -> size of the head
 _LONGEST_HEADER = 10_000  # bytes, as for numpy
 _KINDS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|[SU][1-9]\d{0,7})")
 _MOST_AXES = 32
+_POINTER_BYTES = 8
 # The items of a header, in any order. Not parsed as Python: a few thousand brackets make its parser run out of memory.
 _ITEM = re.compile(
     r"""['"]descr['"]\s*:\s*['"](?P<descr>[^'"]*)['"]\s*,?|"""
@@ -59,6 +62,32 @@ def read_npz(source: Source, place: str, names: Sequence[str]) -> dict[str, Arra
         check_expansion(sum(held[name].file_size for name in names), size, place)
         with decoding(place):
             return {name: _read_member(archive, held[name]) for name in names}
+
+
+def holds_sparse_matrix(names: Iterable[str]) -> bool:
+    """Whether an NPZ archive with arrays of these names is a sparse matrix."""
+    return {"format", "shape"} <= set(names)
+
+
+def read_sparse(path: Path, names: Iterable[str], place: str) -> sp.csr_array[Any]:
+    """The sparse matrix in an NPZ archive with arrays of these names; ValueError if its parts do not fit each other."""
+    head = read_npz(path, place, ("format", "shape"))
+    kind, sides = head["format"].item() if head["format"].size == 1 else "", head["shape"]
+    if kind not in PARTS:
+        raise ValueError(f"{place} is a sparse matrix of format {kind!r:.40}; known are {', '.join(PARTS)}")
+    if sides.shape != (2,) or sides.dtype.kind not in "iu" or int(sides.min()) < 0:
+        raise ValueError(f"{place}: the shape of its sparse matrix is {sides.tolist()!r:.40}; give two sizes")
+    rows, columns = (int(side) for side in sides)
+    # CSR has a pointer for each row, however few bytes another format needs to declare them.
+    check_expansion(_POINTER_BYTES * rows, path.stat().st_size, place, f"as CSR if it has {rows:,} rows")
+    if kind == "coo" and "coords" in names:
+        parts = read_npz(path, place, ("data", "coords"))
+        if len(parts["coords"].shape) != 2 or len(parts["coords"]) != 2:
+            raise ValueError(f"{place}: its coordinates have shape {parts['coords'].shape}; give (2, entries)")
+        parts["row"], parts["col"] = parts["coords"]
+    else:
+        parts = read_npz(path, place, PARTS[kind])
+    return sp.csr_array(matrix_of_parts(kind, parts, (rows, columns), place))
 
 
 @contextlib.contextmanager

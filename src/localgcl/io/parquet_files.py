@@ -1,4 +1,4 @@
-"""Parquet files -> pyarrow tables, after a look at how large they become."""
+"""Parquet files -> pyarrow tables, after a check of how large they become in memory."""
 
 import contextlib
 from collections.abc import Iterator
@@ -86,13 +86,13 @@ def _with_nested(table: Any, schema: Any) -> Any:
 
 
 def _repeated_text_bytes(path: Path, num_groups: int, names: list[str]) -> int:
-    """Bytes of text in memory, or a bound: a file holds a long text once, in a dictionary, and every row may repeat it."""
+    """Bytes of text in memory, or a bound. A dictionary holds a long text once in the file, and every row may repeat it."""
     with pyarrow.parquet.ParquetFile(path, read_dictionary=names, pre_buffer=False) as file:
         return sum(_text_bytes(file, group, name) for group in range(num_groups) for name in names)
 
 
 def _text_bytes(file: Any, group: int, name: str) -> int:
-    """The same of one column of a row group; text that stands in no dictionary counts as nothing: it is in the file itself."""
+    """Bytes of text in one column of a row group. Text outside a dictionary counts as 0: the file itself holds it."""
     first = next(file.iter_batches(1, row_groups=[group], columns=[name]), None)
     if first is None or not pa.types.is_dictionary(first.column(0).type):
         return 0

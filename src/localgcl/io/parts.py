@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from localgcl.io.export import check_new, explained_writing, new_file, write_embeddings, writer_of
+from localgcl.io.export import check_new, embedding_table, explained_writing, new_file, write_embeddings, writer_of
 from localgcl.system.files import replacing
 from localgcl.system.team import ALONE, Team
 
@@ -28,7 +28,7 @@ def write_rows(path: Path, shape: tuple[int, ...], kind: str, rows: range, block
     Args:
         path: The file; all processes see its folder.
         shape: Of the whole array.
-        kind: Name of the type of its numbers.
+        kind: Name of its dtype.
         rows: The rows that this process writes; those of all processes make up the whole.
         blocks: These rows, some at a time, in order.
         team: Who writes.
@@ -68,7 +68,6 @@ def _write_header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
 
 def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision: Precision = "float32") -> None:
     """Writes the column `id`, then `e0`, `e1`..., a row group a block."""
-    import pyarrow as pa
     import pyarrow.parquet
 
     with contextlib.ExitStack() as stack:
@@ -77,8 +76,7 @@ def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision
         for block in blocks:
             names, done = ids[done : done + len(block)], done + len(block)
             matrix = np.asarray(block, dtype=precision)
-            columns = {"id": pa.array(names)} | {f"e{j}": pa.array(matrix[:, j]) for j in range(matrix.shape[1])}
-            table = pa.table(columns)
+            table = embedding_table(matrix, names)
             writer = writer or stack.enter_context(pyarrow.parquet.ParquetWriter(file, table.schema))
             writer.write_table(table)
         if done != len(ids):
@@ -86,7 +84,7 @@ def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision
 
 
 def check_output(path: str | os.PathLike[str], *, overwrite: bool, precision: Precision = "float32") -> None:
-    """Raises what `write_blocks` would, before anything is computed: of a wrong extension or precision, a file that exists."""
+    """Raises early what `write_blocks` would raise: wrong extension or precision, or an existing file."""
     path = Path(path)
     writer_of(path)
     if path.suffix.lower() not in STREAMED and precision != "float32":

@@ -1,17 +1,21 @@
-"""Which columns of a user's tables hold the ends of edges and the node ids."""
+"""Which columns of a user's tables hold the ends of edges, their weights and the node ids, and which ones nobody reads."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from localgcl.config import LocalGCLWarning
 from localgcl.graph.checks import check_distinct
 from localgcl.system.text import listed
 
 ENDS = ("source", "target")
 """The columns of edges where none are named."""
+WEIGHT = "weight"
+"""The column of weights where none is named."""
 
 
 class Columns(NamedTuple):
-    """What the user calls the columns, found in any case; None for those that have their default.
+    """The names that the user gave to columns, in any case; None means the default.
 
     Args:
         source: The node that an edge leaves.
@@ -68,6 +72,42 @@ def end_columns(names: Sequence[str], columns: Columns, place: str, *, header: s
     return keys.index(wanted[0]), keys.index(wanted[1])
 
 
+def weight_name(names: Sequence[str], asked: str | None, place: str) -> str | None:
+    """The name among `names` that holds the edge weights, in any case; None where there are none.
+
+    Args:
+        names: Columns of a table, arrays of an archive, or attributes of edges, without those that hold something else.
+        asked: What the user calls the weights; None looks for `weight`, and "" for nothing.
+        place: Where the names stand, for messages.
+
+    Raises:
+        ValueError: There is no such name, or several.
+    """
+    wanted = (WEIGHT if asked is None else asked).strip().lower()
+    found = [name for name in names if wanted and name.strip().lower() == wanted]
+    check_distinct([wanted] * len(found), place)
+    if not found and wanted and asked is not None:
+        known = f", but {listed(names)}" if names else ""
+        raise ValueError(f"{place} has no edge weights called {asked!r:.80}{known}; name one that it has, or leave weight out")
+    return found[0] if found else None
+
+
+def refuse_weight_name(asked: str | None, place: str) -> None:
+    """Raises ValueError if the user names the weights of edges that have no named attributes."""
+    if asked:
+        raise ValueError(f"weight is {asked!r:.80}, but {place} has no names; leave it out, or '' to read no weights")
+
+
+def warn_of_unused(names: Iterable[str], place: str, *, weighted: bool) -> None:
+    """Warns once of all edge columns that are not read. Unnamed ones are a frame's row numbers, and are not listed."""
+    unused = [name for name in dict.fromkeys(names) if name.strip() and not name.startswith("__index_level_")]
+    if unused:
+        named = ", ".join(f"{name!r:.80}" for name in unused)
+        hint = "" if weighted else "; if one of them holds weights, name it with weight= (--weight)"
+        # The fifth frame is the caller of as_graph or read_graph.
+        warnings.warn(f"{place}: edge columns that are not used: {named}{hint}", LocalGCLWarning, stacklevel=5)
+
+
 def id_column(names: Sequence[str], asked: str | None, place: str) -> int:
     """Position of the column of node ids among `names`: the first one where none is asked for.
 
@@ -87,7 +127,7 @@ def id_column(names: Sequence[str], asked: str | None, place: str) -> int:
 
 
 def check_dropped(names: Sequence[str], drop: Sequence[str], place: str) -> None:
-    """ValueError that lists the columns to leave out that are not there."""
+    """Raises ValueError that lists the columns of `drop` that the table does not have."""
     unknown = [name for name in drop if name not in names]
     if unknown:
         raise ValueError(f"{place} has no columns {listed(unknown)} to leave out (drop, --drop); it has {listed(names)}")

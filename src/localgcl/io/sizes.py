@@ -1,4 +1,4 @@
-"""How many numbers a file holds, told from its header and its length before it is read."""
+"""Estimates how many numbers a file holds, from its header and length, without reading it."""
 
 import gzip
 import math
@@ -14,7 +14,7 @@ import pyarrow.parquet
 from localgcl.io.damage import BROKEN, FREE, RATIO
 from localgcl.io.formats import TABLES, kind_of
 
-# Bytes at the head of a text file that stand for the rest of it.
+# Bytes at the head of a text file, from which the rest is extrapolated.
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 10_000
 _SHAPE = re.compile(rb"['\"]shape['\"]\s*:\s*\(([\dL, ]*)\)")
@@ -34,9 +34,9 @@ def count_edges(path: str | os.PathLike[str]) -> int | None:
 
 
 def file_size(path: str | os.PathLike[str]) -> FileSize | None:
-    """About how many numbers, or ids, a file holds: exact for arrays and Parquet, by the length of the first rows for text.
+    """How many numbers or ids a file holds: exact for arrays and Parquet, extrapolated from the first rows for text.
 
-    None for a file that is damaged, or that declares what it cannot hold: reading it says why.
+    None for a file that is damaged or declares more than it can hold: the error comes when it is read.
     """
     try:
         path = Path(path)
@@ -58,7 +58,7 @@ def _size(path: Path, kind: str) -> FileSize | None:
 
 
 def _saved(path: Path) -> FileSize | None:
-    """Of an NPY file, by the shape in its header."""
+    """Size of an NPY file, from the shape in its header."""
     with path.open("rb") as file:
         found = _SHAPE.search(file.read(_LONGEST_HEADER))
     sides = [] if found is None else [int(side) for side in re.findall(rb"\d+", found[1])]
@@ -66,14 +66,14 @@ def _saved(path: Path) -> FileSize | None:
 
 
 def _archived(path: Path) -> FileSize:
-    """Of an archive, by the bytes that its directory declares: 8 a number."""
+    """Size of an archive, from the bytes that its directory declares, 8 a number."""
     with zipfile.ZipFile(path) as archive:
         cells = sum(member.file_size for member in archive.infolist()) // 8
     return FileSize(cells, cells)
 
 
 def _written(path: Path, *, packed: bool) -> FileSize:
-    """Of a text file, by the number of cells and bytes of its first rows."""
+    """Size of a text file, extrapolated from the cells and bytes of its first rows."""
     size = path.stat().st_size
     if packed:
         with path.open("rb") as raw, gzip.open(raw) as unpacked:

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.io.cells import BOOLEAN, NUMBER, cells_of, values
-from localgcl.io.columns import labels_of, with_id_first
+from localgcl.io.columns import labels_of, unique_ids, with_id_first
 from localgcl.io.files import read_classes, read_features
 from localgcl.io.formats import TABLES, id_table, kind_of, read_arrays
-from localgcl.io.ids import Nodes, Rows, as_ids, labels_by_node, repeated
+from localgcl.io.ids import Nodes, Rows, labels_by_node
 from localgcl.io.labels import Labels
 from localgcl.io.roles import Columns
 from localgcl.system.text import listed, shown
@@ -41,10 +41,7 @@ def read_targets(path: str | os.PathLike[str], *, id: str | None = None, wanted:
             raise ValueError(f"{place} has no columns to name with target_columns (--target-columns); leave it out")
         return Rows(place, None, _matrix(read_arrays(path, kind, ("y",))["y"], place))
     table = _table(path, id)
-    ids = as_ids(table.column(0), f"{place}, id column {table.column_names[0]!r:.80}", parse=True)
-    twice = repeated(ids)
-    if twice is not None:
-        raise ValueError(f"{place}: node {twice[0]!r:.80} has {twice[1]} rows; keep one row per node")
+    ids = unique_ids(table, place, parse=True)
     names = _chosen(table.column_names[1:], wanted, place)
     columns = {name: _numbers(cells_of(table.column(name))) for name in names}
     wrong = [name for name, found in columns.items() if found is None]

@@ -1,6 +1,6 @@
-"""How people write numbers and dates: 1,234.5, 3,50 €, 12 %, 31.12.2020. A form is named by an example of it.
+"""How people write numbers and dates: 1,234.5, 3,50 €, 12 %, 31.12.2020. Each form is named by an example.
 
-The form of a column is decided once, on all its cells, and kept: in another file 1,234 is read as it was in the first one.
+A column's form is chosen once, from all its cells, and kept: 1,234 is then the same number in every file.
 """
 
 import re
@@ -14,7 +14,7 @@ NUMBERS = {
     "1,234.5": (r"^-?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?$", ",", "."),
     "1.234,5": (r"^-?(\d+|[1-9]\d{0,2}([. \x{a0}\x{202f}]\d{3})+)(,\d+)?$", r"[. \x{a0}\x{202f}]", ","),
 }
-"""Of each form, what its numbers match, what stands between thousands, and the decimal mark."""
+"""For each style: its pattern, thousands separator and decimal mark."""
 UNITS = ("%", "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "CHF", "JPY")
 _TIME = r"(?:[ T](?P<time>\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?))?$"
 DATES = {
@@ -34,18 +34,18 @@ _SAMPLE = 100
 
 
 def number_form(cells: Any) -> str | None:
-    """The form in which all cells are numbers; None if there is none. O(n)."""
+    """The form that all cells follow as numbers; None if there is none. O(n)."""
     return next((form for form in _number_forms() if _all(cells, form, numbers)), None)
 
 
 def date_form(cells: Any) -> str | None:
-    """The form in which all cells are dates; None if there is none, or if day and month could be exchanged. O(n)."""
+    """The form that all cells follow as dates; None if there is none, or if day and month could be swapped. O(n)."""
     found = [form for form in DATES if _all(cells, form, moments)]
     return found[0] if found and not (len(found) > 1 and _differ(cells, *found[:2])) else None
 
 
 def numbers(cells: Any, form: str) -> Any:
-    """The numbers that texts of a form are, as doubles; pa.ArrowInvalid if one is not of this form."""
+    """Texts of one form as doubles; raises pa.ArrowInvalid for a text of another form."""
     style, _, unit = form.partition(" ")
     pattern, thousands, decimal = NUMBERS[style]
     plain = _without_unit(cells, unit) if unit else cells
@@ -55,7 +55,7 @@ def numbers(cells: Any, form: str) -> Any:
 
 
 def moments(cells: Any, form: str) -> Any:
-    """The points in time that texts of a form are; pa.ArrowInvalid if one is not of this form."""
+    """Texts of one form as points in time; raises pa.ArrowInvalid for a text of another form."""
     pattern = DATES[form] + _TIME
     _require(cells, pattern)
     found = pc.extract_regex(cells, pattern)
@@ -75,7 +75,7 @@ def moments(cells: Any, form: str) -> Any:
 
 
 def almost(cells: Any) -> str:
-    """Why a column whose cells are mostly numbers or dates is read as neither; empty if they are not."""
+    """Why a column of mostly numbers or dates is read as neither; empty for other columns."""
     known = cells.drop_null().unique()
     if pc.all(pc.match_substring_regex(known, r"^\d+$"), min_count=0).as_py():
         return ""  # codes with leading zeros
@@ -100,7 +100,7 @@ def _number_forms() -> Iterator[str]:
 
 
 def _all(cells: Any, form: str, read: Any) -> bool:
-    """Whether all cells, and at least one, are of a form; a few are looked at first."""
+    """Whether there are cells and all are of this form; a sample is tried first."""
     known = cells.drop_null()
     try:
         return len(known) > 0 and all(len(read(part, form)) for part in (known[:_SAMPLE], known))
@@ -114,7 +114,7 @@ def _differ(cells: Any, one: str, other: str) -> bool:
 
 
 def _without_unit(cells: Any, unit: str) -> Any:
-    """The cells without a unit before or behind the number, minus first. A share and a number are not mixed."""
+    """Removes the unit before or behind each number, and puts the minus first. Percentages and plain numbers do not mix."""
     if unit == "%" and not pc.all(pc.ends_with(cells.drop_null(), "%")).as_py():
         raise pa.ArrowInvalid("a number without %")
     bare = pc.replace_substring(cells, unit, "", max_replacements=1)
@@ -128,7 +128,7 @@ def _require(cells: Any, pattern: str) -> None:
 
 
 def _unlike(texts: list[str]) -> list[str]:
-    """Texts that are written differently."""
+    """The first text of each shape; shapes differ in more than their digits."""
     shapes = {re.sub(r"\d+", "0", text): text for text in reversed(texts)}
     return [text for text in texts if shapes[re.sub(r"\d+", "0", text)] == text]
 

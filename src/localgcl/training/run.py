@@ -10,8 +10,8 @@ import tomli_w
 
 from localgcl.config import Config, read_toml
 from localgcl.datasets.source import Source
-from localgcl.io.encoding_files import FILE as ENCODING
-from localgcl.io.encoding_files import write_encoding
+from localgcl.io.encode import FILE as ENCODING
+from localgcl.io.encode import write_encoding
 from localgcl.methods import METHODS, configure
 from localgcl.methods.plugins import missing_plugin
 from localgcl.system.files import remove_leftovers, replacing

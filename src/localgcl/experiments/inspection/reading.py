@@ -10,9 +10,8 @@ from typing import TypeVar
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets.source import Source
 from localgcl.graph import Graph
-from localgcl.io.describe import ColumnFacts, describe_columns
-from localgcl.io.encoding_files import AUTO
-from localgcl.io.files import graph_name, joined_graph, read_classes, read_edges, read_features
+from localgcl.io.encode import AUTO
+from localgcl.io.files import ColumnFacts, describe_columns, graph_name, joined_graph, read_classes, read_edges, read_features
 from localgcl.io.ids import Edges, Rows
 from localgcl.io.roles import Columns
 from localgcl.system.memory import OutOfMemory

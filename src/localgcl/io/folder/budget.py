@@ -1,4 +1,4 @@
-"""Memory and disk that a conversion may take."""
+"""How much memory a conversion may take, and how much disk it needs."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown
 
 LEAST = 2**30
-"""Bytes of memory that are taken where less would be half of what there is."""
+"""Bytes of memory to take even if they are more than half of what is free."""
 _SMALLEST = 2**29
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def parse_bytes(text: str) -> int:
 
 
 def chosen_memory(asked: int | None) -> int:
-    """Bytes that the conversion may take: as asked, or half of what is free, but at least 1 GiB."""
+    """Bytes of memory that the conversion may take: as asked, else half of what is free, at least 1 GiB."""
     if asked is None:
         free = free_memory() or available_memory() or 0
         return max(LEAST, free // 2)
@@ -47,12 +47,12 @@ def chosen_memory(asked: int | None) -> int:
 
 
 def needed_disk(inputs: Inputs) -> int:
-    """About the bytes that the folder and the work in it take at their peak, by the sizes of the files."""
+    """Estimated peak bytes on disk of the folder and the work in it, from the sizes of the files."""
     links = inputs.edges.size
     rows = links.cells // 2 if inputs.edges.is_array else links.rows
     edge_bytes = rows * (_EDGE + (_WEIGHT if inputs.weight != "" and links.cells > 2 * links.rows else 0))
     if inputs.features is None:
-        # Of nodes only the edges tell, and there are hardly more of them.
+        # The number of nodes is unknown; it rarely exceeds that of edges.
         return edge_bytes + rows * _NODE + rows // 4 * _STRUCTURAL
     table = inputs.features.size
     ids = sum(path.stat().st_size for path in inputs.features.paths) // max(1, table.cells // max(1, table.rows))
@@ -60,7 +60,7 @@ def needed_disk(inputs: Inputs) -> int:
 
 
 def check_disk(out: Path, needed: int) -> None:
-    """Raises OSError if the disk of `out` has less than `needed` bytes left; what an earlier attempt wrote there counts."""
+    """Raises OSError if the disk of `out` has too little room for `needed` bytes, less what an earlier attempt wrote there."""
     held = sum(path.stat().st_size for path in (out / WORK).rglob("*") if path.is_file())
     there = next(folder for folder in (out, *out.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(there).free

@@ -14,11 +14,9 @@ from localgcl.io.folder.edges import map_edges, write_edges
 from localgcl.io.folder.engine import Engine
 from localgcl.io.folder.ids import NotIntegers, all_integers
 from localgcl.io.folder.inputs import Inputs, PathLike, Table
-from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.label_rows import LabelRows
-from localgcl.io.folder.labels import write_labels
+from localgcl.io.folder.job import Facts, Job, Progress
+from localgcl.io.folder.labels import LabelRows, write_labels
 from localgcl.io.folder.nodes import feature_head, write_nodes
-from localgcl.io.folder.progress import Progress
 from localgcl.io.folder.structural import write_structural
 from localgcl.io.folder.work import SPILL, Work, claimed, finished, remove_ours
 from localgcl.io.roles import DEFAULT, Columns

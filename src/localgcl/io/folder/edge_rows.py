@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from localgcl.io.columns import column_weights
 from localgcl.io.files import read_edges
 from localgcl.io.folder.ids import read_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.streams import Part, batches, edge_parts
 from localgcl.io.ids import Edges
-from localgcl.io.roles import DEFAULT, Columns
-from localgcl.io.weight_columns import column_weights
-from localgcl.io.weights import warn_of_unused, weight_name
+from localgcl.io.roles import DEFAULT, Columns, warn_of_unused, weight_name
 
 
 class EdgeBatch(NamedTuple):
@@ -24,7 +23,7 @@ class EdgeBatch(NamedTuple):
 
 
 class EdgeRows:
-    """The edges of a table, read as often as they are asked for.
+    """The edges of a table, which can be read repeatedly.
 
     Args:
         table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
@@ -57,7 +56,7 @@ class EdgeRows:
 
     @property
     def num_nodes(self) -> int | None:
-        """Known for an adjacency matrix."""
+        """Number of nodes of an adjacency matrix; None for other tables."""
         return None if self._whole is None else self._whole.num_nodes
 
     @property

@@ -5,30 +5,52 @@ the sorted edges come by. Merging follows `Graph.symmetrized`.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.stored import open_array
+from localgcl.io.columns import edge_of
 from localgcl.io.folder.arrays import blocks, index_type, new_array, writing
 from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.ids import id_type
 from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.merging import EdgeRun, Merging
-from localgcl.io.weight_columns import edge_of
 
 MAPPED = "mapped.parquet"
 _BLOCK = 1 << 22
+# As in graph/merging.py: weights of two directions that differ by less are one number, computed twice.
+_ROUNDING = 1e-5
+
+Array = NDArray[Any]
+
+
+class EdgeRun(NamedTuple):
+    """Consecutive edges of a sorted list."""
+
+    source: Array
+    target: Array
+    direction: Array | None = None
+    """Where edges have weights: 0 as the user has the edge, 1 reversed."""
+    weights: Array | None = None
+
+    def part(self, where: slice) -> "EdgeRun":
+        direction = None if self.direction is None else self.direction[where]
+        return EdgeRun(self.source[where], self.target[where], direction, None if self.weights is None else self.weights[where])
+
+    def followed_by(self, other: "EdgeRun") -> "EdgeRun":
+        columns: list[Any] = [None if a is None else np.concatenate([a, b]) for a, b in zip(self, other, strict=True)]
+        return EdgeRun(*columns)
 
 
 def map_edges(job: Job, facts: Facts) -> Facts:
     """Writes mapped.parquet: the rows of both ends of each edge (s, t) and its weight (w)."""
     kind = "INTEGER" if index_type(facts["nodes"]) is np.int32 else "BIGINT"
     weight = ", e.w" if job.edges.weighted else ""
-    rows = _Rows(job)
+    rows = _EdgeStream(job)
     with job.progress.stage("edges", job.edges.count) as done:
         nodes = job.nodes(facts)
         query = (
@@ -107,8 +129,8 @@ def _write_weights(job: Job, *, undirected: bool) -> bool:
     return not ones
 
 
-class _Rows:
-    """The rows of edges for DuckDB, and what is counted as they go by."""
+class _EdgeStream:
+    """Streams the edges to DuckDB, and counts edges and weights of 0 on the way."""
 
     def __init__(self, job: Job) -> None:
         self.count = self.zeros = 0
@@ -144,7 +166,7 @@ class _Rows:
 
 def _refuse_unknown(job: Job, facts: Facts) -> None:
     """Raises ValueError that names the first id that is no node, and counts the others: sources first, then targets."""
-    rows = _Rows(job)
+    rows = _EdgeStream(job)
     query = (
         "SELECT id, min(place) AS place FROM (SELECT unnest([source, target]) AS id, unnest([0, 1]) AS place FROM edge_rows) e "
         f"WHERE NOT EXISTS (SELECT 1 FROM {job.nodes(facts)} n WHERE n.id = e.id) GROUP BY id"
@@ -156,3 +178,48 @@ def _refuse_unknown(job: Job, facts: Facts) -> None:
     raise ValueError(
         f"{job.inputs.edges.place}: node {first!r:.80}{more} has no row in {job.missing(facts)}; add its row or drop its edges"
     )
+
+
+class Merging:
+    """Merges edges that come sorted by source, target, direction and weight.
+
+    Args:
+        weighted: Whether there are weights. The weight of an edge is then $w_{ij} + w_{ji}$, in double precision.
+    """
+
+    def __init__(self, *, weighted: bool) -> None:
+        self.undirected = weighted
+        """Whether each edge so far has the same weight in both directions, up to rounding; their sum then counts it twice."""
+
+    def merged(self, runs: Iterable[EdgeRun]) -> Iterator[EdgeRun]:
+        """The edges without repeats; no run is empty."""
+        held: EdgeRun | None = None
+        for run in runs:
+            whole = run if held is None else held.followed_by(run)
+            starts = np.flatnonzero(_is_first(whole))
+            if len(starts) > 1:  # the last edge may go on in the next run
+                yield self._merge(whole.part(slice(starts[-1])), starts[:-1])
+            held = whole.part(slice(starts[-1], None)) if len(starts) else None
+        if held is not None:
+            yield self._merge(held, np.zeros(1, dtype=np.int64))
+
+    def _merge(self, run: EdgeRun, starts: Array) -> EdgeRun:
+        source, target = run.source[starts], run.target[starts]
+        if run.weights is None or run.direction is None:
+            return EdgeRun(source, target)
+        weights, turned = run.weights.astype(np.float64), run.direction == 1
+        # Repeats of one direction are summed to single precision first, as a Graph stores them.
+        with np.errstate(over="ignore"):
+            there, back = (
+                np.add.reduceat(np.where(turned == way, weights, 0.0), starts).astype(np.float32) for way in (False, True)
+            )
+            least = _ROUNDING * np.minimum(there, back)
+            self.undirected = self.undirected and bool((np.abs(there.astype(np.float64) - back) <= least).all())
+        return EdgeRun(source, target, weights=there.astype(np.float64) + back)
+
+
+def _is_first(run: EdgeRun) -> NDArray[np.bool_]:
+    """Which entries differ from the one before in an end."""
+    first = np.ones(len(run.source), dtype=np.bool_)
+    first[1:] = (run.source[1:] != run.source[:-1]) | (run.target[1:] != run.target[:-1])
+    return first

@@ -11,13 +11,13 @@ import pyarrow as pa
 from localgcl.system.limits import available_cores
 from localgcl.system.memory import OutOfMemory, in_bytes
 
-# Of this process without DuckDB: Python, torch, pyarrow and the batches that they hold.
+# Bytes that this process takes beside DuckDB: Python, torch, pyarrow and their batches.
 _OURS = 2**29
 _BATCH = 1 << 18
 
 
 class Engine:
-    """A DuckDB without a database file.
+    """An in-memory DuckDB that may spill to disk.
 
     Args:
         folder: Where it may spill.
@@ -51,24 +51,24 @@ class Engine:
         self._connection.close()
 
     def write(self, query: str, path: Path, **streams: Any) -> int:
-        """Writes what a query gives to a Parquet file; returns the number of rows.
+        """Writes the result of a query to a Parquet file; returns its number of rows.
 
         Args:
             query: A SELECT.
             path: The file, which is replaced.
-            **streams: Batches by the name that the query has for them: a schema and an iterator.
+            **streams: Tables of the query by name, each a schema and an iterator of batches.
         """
         copy = f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION uncompressed)"
         return int(self.rows(copy, **streams)[0][0])
 
     def rows(self, query: str, **streams: Any) -> list[tuple[Any, ...]]:
-        """All rows that a query gives, for results of a few."""
+        """All rows of a query with a small result."""
         with self._scanning(streams), self._explained():
             rows: list[tuple[Any, ...]] = self._connection.execute(query).fetchall()
             return rows
 
     def batches(self, query: str, **streams: Any) -> Iterator[Any]:
-        """The pyarrow batches that a query gives, one at a time."""
+        """The result of a query, one pyarrow batch at a time."""
         with self._scanning(streams), self._explained():
             yield from self._connection.sql(query).to_arrow_reader(_BATCH)
 
@@ -83,7 +83,7 @@ class Engine:
                 self._connection.unregister(name)
 
     def _watched(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches; what stops them is kept, because DuckDB passes on no more than its text."""
+        """Passes batches on, and keeps the exception that stops them: DuckDB reports only its text."""
         try:
             yield from batches
         except BaseException as error:
@@ -92,7 +92,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raises what a stream raised, or the errors of users: memory, disk."""
+        """Replaces an error of DuckDB by the exception of a stream, or by one about memory or disk."""
         self._failed = None
         try:
             yield
@@ -112,11 +112,11 @@ class Engine:
 
 
 def literal(value: str | int) -> str:
-    """A value as SQL writes it."""
+    """A value as an SQL literal."""
     return f"'{value.replace(chr(39), 2 * chr(39))}'" if isinstance(value, str) else str(value).lower()
 
 
 def parquet(path: Path) -> str:
-    """The SQL that reads a Parquet file, with the column `file_row_number`; no character of its name is read as a pattern."""
+    """SQL that reads a Parquet file, with the column `file_row_number`. Characters of its name are no pattern."""
     name = "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
     return f"read_parquet({literal(name)}, file_row_number = true)"

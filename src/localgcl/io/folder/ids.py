@@ -1,4 +1,4 @@
-"""Node ids in batches: integers if those of all tables look so, else text, as `read_graph` has them."""
+"""Node ids in batches: integers if the ids of all tables are, else text, as in `read_graph`."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _GROUP = 1 << 20  # rows of a row group: the same whatever the size of the batch
 
 
 class NotIntegers(Exception):
-    """An id is text, though those at the heads of the files were integers."""
+    """An id is text, though the first ids of all files were integers."""
 
 
 def read_ids(column: Any, place: str, *, integers: bool, before: int = 0) -> Any:
@@ -41,7 +41,7 @@ def read_ids(column: Any, place: str, *, integers: bool, before: int = 0) -> Any
 
 
 def id_type(integers: bool) -> Any:
-    """What pyarrow stores ids as."""
+    """The pyarrow type of ids."""
     return pa.int64() if integers else pa.large_string()
 
 

@@ -1,4 +1,4 @@
-"""The files that `localgcl convert` reads: found by a path or a glob, told apart by size and time."""
+"""The files that `localgcl convert` reads: found by a path or a glob, recognised again by size and time."""
 
 import dataclasses
 import glob
@@ -58,14 +58,14 @@ class Table:
 
     @property
     def size(self) -> FileSize:
-        """About how many rows and cells it has; what cannot be told counts as nothing."""
+        """About how many rows and cells it has; files of unknown size count as empty."""
         sizes = [file_size(path) or FileSize(0, 0) for path in self.paths]
         return FileSize(sum(size.rows for size in sizes), sum(size.cells for size in sizes))
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """The three tables and what they are read by; arguments as for `convert`."""
+    """The three tables, and the options by which they are read; arguments as for `convert`."""
 
     edges: Table
     features: Table | None
@@ -90,5 +90,5 @@ class Inputs:
         named: dict[str, Any] = {f"column {role}": name for role, name in self.columns._asdict().items() if name is not None}
         if isinstance(self.columns.encode, Encoding):
             named["column encode"] = self.columns.encode.to_dict()
-        told = json.dumps({"files": files, "weight": self.weight, "name": self.name, **named}, sort_keys=True)
-        return digest(told.encode("utf-8", "surrogateescape"))
+        content = json.dumps({"files": files, "weight": self.weight, "name": self.name, **named}, sort_keys=True)
+        return digest(content.encode("utf-8", "surrogateescape"))

@@ -1,16 +1,34 @@
-"""What every stage of a conversion reads."""
+"""The shared inputs and tools of all stages of a conversion."""
 
+import contextlib
 import dataclasses
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from localgcl.io.folder.edge_rows import EdgeRows
 from localgcl.io.folder.engine import Engine, parquet
 from localgcl.io.folder.inputs import Inputs
-from localgcl.io.folder.progress import Progress
+from localgcl.system.progress import progress
 
 Facts = dict[str, Any]
-"""What a stage found out, as JSON holds it."""
+"""Results of a stage for later stages and the header; JSON types only."""
+
+
+class Progress:
+    """Shows a progress bar for each stage, and reports its time when it is done."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None, *, bar: bool = False) -> None:
+        self._say, self._bar = say, bar
+
+    @contextlib.contextmanager
+    def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
+        """Yields a function to call with the number of rows done since its last call. `total` may be an estimate."""
+        started = time.perf_counter()
+        with progress(total, f" {unit}", title=title, shown=self._bar, unit_scale=True) as bar:
+            yield bar.update
+        self._say(f"{title}: {time.perf_counter() - started:.1f} s")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +40,7 @@ class Job:
         edges: The rows of the table of edges.
         folder: Where stages write.
         engine: DuckDB.
-        progress: Shows how far a stage is.
+        progress: Shows the progress of stages.
         integers: Whether ids are integers.
         memory: Bytes that the process may take.
     """
@@ -43,7 +61,7 @@ class Job:
         return f"(SELECT id, file_row_number AS row FROM {parquet(self.folder / 'ids.parquet')})"
 
     def missing(self, facts: Facts) -> str:
-        """What messages add about the table that defines the nodes."""
+        """Names the table that defines the nodes, for messages."""
         table = self.inputs.features
         place = self.inputs.edges.place if table is None else table.place
         last = facts["nodes"] - 1

@@ -1,12 +1,82 @@
 """Labels by node id -> y.npy, one class number a node."""
 
+import functools
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from localgcl.io.columns import label_array, labels_of
 from localgcl.io.folder.arrays import new_array, write_array
+from localgcl.io.folder.ids import id_type, read_ids
+from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.label_rows import LabelRows
+from localgcl.io.folder.streams import Part, batches, id_parts
+from localgcl.io.formats import read_arrays
+from localgcl.io.labels import class_names, label_texts, read_labels
+from localgcl.system.text import listed
+
+
+class LabelRows:
+    """The labels of a table, which can be read repeatedly."""
+
+    def __init__(self, table: Table, id: str | None = None) -> None:
+        self.table = table
+        self.array: NDArray[np.int64] | None = None
+        """One class number a node, where the file has no ids."""
+        self._names: tuple[str, ...] | None = None
+        self._parts: list[Part] = []
+        if not table.is_array:
+            self._parts = id_parts(table, id)
+            first = self._parts[0]
+            if len(first.names) != 2:
+                raise ValueError(f"{first.place} has the columns {listed(first.names)}; labels need two: id and label")
+            return
+        y = read_arrays(table.paths[0], table.kinds[0], ("y",))["y"]
+        if isinstance(y, sp.csr_array):
+            raise ValueError(f"{table.place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class per node")
+        self.array, self._names = read_labels(y, table.place)
+
+    @property
+    def num_nodes(self) -> int | None:
+        return None if self.array is None else len(self.array)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the classes, if the labels have any. One pass over the labels of a table."""
+        if self.array is not None:
+            return self._names
+        texts: set[str] = set()
+        for part in self._parts:
+            for (column,) in batches(part, [1], [pa.string()]):
+                labels = label_array(column, part.place)
+                if labels.dtype.kind in "iuf":
+                    return None
+                texts.update(label_texts(labels).tolist())
+        return class_names(texts) or None
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The ids in the first rows, with their place."""
+        first = [next(batches(part, [0], [pa.string()]), None) for part in self._parts[:1]]
+        return [(found[0], self.table.place) for found in first if found is not None]
+
+    def stream(self, *, integers: bool) -> tuple[Any, Iterator[Any]]:
+        """Schema and batches: id and label."""
+        schema = pa.schema([("id", id_type(integers)), ("label", pa.int64())])
+        return schema, self._batches(schema, integers=integers)
+
+    def _batches(self, schema: Any, *, integers: bool) -> Iterator[Any]:
+        for part in self._parts:
+            before = 0
+            for first, second in batches(part, [0, 1], [pa.string()] * 2):
+                ids = read_ids(first, f"{part.place}, id column {part.names[0]!r:.80}", integers=integers, before=before)
+                numbers = labels_of(pa.table({"id": ids, "label": second}), part.place, names=self.names or ()).values
+                yield pa.record_batch([ids, pa.array(numbers)], schema=schema)
+                before += len(ids)
 
 
 def write_labels(job: Job, facts: Facts) -> Facts:
@@ -60,6 +130,6 @@ def _refuse_unknown(job: Job, facts: Facts, rows: LabelRows) -> None:
 
 
 def _refuse_repeat(job: Job, rows: LabelRows, node: object) -> None:
-    _, batches = rows.stream(integers=job.integers)
-    times = sum(itertools.chain.from_iterable((name == node for name in batch.column(0).to_pylist()) for batch in batches))
+    _, streamed = rows.stream(integers=job.integers)
+    times = sum(itertools.chain.from_iterable((name == node for name in batch.column(0).to_pylist()) for batch in streamed))
     raise ValueError(f"{rows.table.place}: node {node!r:.80} has {times} rows; keep one row per node")

@@ -11,13 +11,12 @@ from localgcl.io.columns import features_of
 from localgcl.io.damage import decoding
 from localgcl.io.files import read_features
 from localgcl.io.folder.arrays import blocks, write_array, writing
-from localgcl.io.folder.dense import FeatureBlocks
-from localgcl.io.folder.encoded import EncodedBlocks
 from localgcl.io.folder.engine import parquet
+from localgcl.io.folder.features import EncodedBlocks, FeatureBlocks
 from localgcl.io.folder.ids import id_type, writing_ids
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.label_rows import LabelRows
+from localgcl.io.folder.labels import LabelRows
 from localgcl.io.folder.streams import batches, empty_table, id_parts
 from localgcl.io.roles import DEFAULT
 
@@ -160,7 +159,7 @@ def _ends(job: Job, done: Any) -> Iterator[Any]:
 
 
 def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str], **known: Any) -> Facts:
-    """Ids that are 0, 1, 2... in order are not stored."""
+    """The results of the stage. Ids 0, 1, 2... are not stored."""
     if numbered:
         (job.folder / IDS).unlink(missing_ok=True)
     files = files if numbered else [*files, IDS]

@@ -14,8 +14,8 @@ from localgcl.graph.checks import check_distinct
 from localgcl.io.damage import BROKEN, unreadable
 from localgcl.io.folder.inputs import Table
 from localgcl.io.formats import bad_cell, delimiter_of, edge_header, id_header
-from localgcl.io.pandas_index import ids_first
 from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
+from localgcl.io.tables import ids_first
 from localgcl.system.text import listed, shown
 
 _ROWS = 1 << 16

@@ -1,7 +1,7 @@
 r"""Structural features of a graph that need not fit in memory: those of `structural_features`, some columns at a time.
 
-Columns of $P^k R$ do not depend on each other. So as many of them as fit are kept in memory, the edges are read from disk once
-a hop, and each group of columns goes to a file of its own. A last pass puts the groups side by side.
+Columns of $P^k R$ do not depend on each other. So memory holds as many columns as fit, the edges are read from disk once a
+hop, and each group of columns goes to a file of its own. A last pass puts the groups side by side.
 """
 
 import warnings
@@ -100,7 +100,7 @@ class _Walks:
             yield ids_to_numpy(batch.column(0))
 
     def _blocks(self) -> Iterator[Any]:
-        """Rows of the adjacency matrix, at most so many edges at a time (or one row)."""
+        """Blocks of rows of the adjacency matrix, of `_EDGES` edges at most, or of one row."""
         n, start = self._facts["nodes"], 0
         while start < n:
             limit = int(self._indptr[start]) + _EDGES

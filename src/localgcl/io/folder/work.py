@@ -1,4 +1,4 @@
-"""The state of a conversion on disk: which stages are done, so that a killed one goes on.
+"""The state of a conversion on disk: which stages are done, so that a killed conversion resumes.
 
 A stage writes into OUT/.convert. When it is done, state.json there says so, with the hash of every file that it made. At the
 end the files are moved to OUT, the header is written, and .convert is removed.
@@ -32,13 +32,13 @@ class Work:
     def __init__(self, out: Path, inputs: str) -> None:
         self.out, self.folder, self.inputs = out, out / WORK, inputs
         self.integers: bool | None = None
-        """Whether ids are integers; None until the heads of the files were looked at."""
+        """Whether ids are integers; None before the first rows of the files were read."""
         self.stages: dict[str, Facts] = {}
         self.hashes: dict[str, str] = {}
 
     @property
     def facts(self) -> Facts:
-        """What all stages found out."""
+        """Results of all finished stages."""
         return {name: value for stage in self.stages.values() for name, value in stage.items()}
 
     def load(self) -> None:
@@ -48,7 +48,7 @@ class Work:
             self.integers, self.stages, self.hashes = state["integers"], state["stages"], state["hashes"]
 
     def begin(self, *, integers: bool) -> None:
-        """Forgets all stages."""
+        """Starts anew: no stage is done."""
         self.integers, self.stages, self.hashes = integers, {}, {}
         self._save()
 
@@ -60,7 +60,7 @@ class Work:
         self._save()
 
     def publish(self, header: Header) -> Header:
-        """Moves the files to their places and writes the header. Done again after a kill, it ends the same."""
+        """Moves the files to their places and writes the header. It can be repeated after a kill."""
         for name in self.hashes:
             if (self.folder / name).exists():
                 (self.folder / name).replace(self.out / name)
@@ -77,7 +77,7 @@ class Work:
 
 
 def finished(out: Path, inputs: str) -> Header | None:
-    """The header of a whole graph folder that was made from these inputs; None if there is none to be had.
+    """The header of a complete graph folder made from these inputs; None if it has yet to be made.
 
     Raises:
         FolderError: The folder holds something else.
@@ -103,7 +103,7 @@ def remove_ours(out: Path) -> None:
     """Removes what `localgcl convert` made in a folder, finished or not, and nothing else.
 
     Raises:
-        FolderError: It cannot be told what was made.
+        FolderError: Header or state is damaged, so that it is unknown what was made.
     """
     _check_idle(out)
     names: set[str] = set()
@@ -120,7 +120,7 @@ def remove_ours(out: Path) -> None:
 
 @contextlib.contextmanager
 def claimed(work: Work) -> Iterator[None]:
-    """Makes OUT/.convert and locks it for as long as it is used."""
+    """Makes OUT/.convert and holds its lock."""
     work.folder.mkdir(parents=True, exist_ok=True)
     (work.folder / LOCK).touch()
     with locked(work.folder / LOCK, otherwise=_busy(work.out)):
@@ -130,7 +130,7 @@ def claimed(work: Work) -> Iterator[None]:
 
 
 def _check_idle(out: Path) -> None:
-    """FolderError if another process converts into `out`."""
+    """Raises FolderError if another process converts into `out`."""
     if (out / WORK / LOCK).exists():
         with locked(out / WORK / LOCK, otherwise=_busy(out)):
             pass
@@ -141,7 +141,7 @@ def _busy(out: Path) -> FolderError:
 
 
 def _refuse_foreign(out: Path) -> None:
-    """FolderError if files that are not ours stand where ours would go. Other files are in nobody's way."""
+    """Raises FolderError if a foreign file has a name that a conversion would write. Other files may stay."""
     inside = {entry.name for entry in os.scandir(out)} & {*NAMES, HEADER}
     if (out / WORK).exists():  # killed before it wrote its state
         inside |= {f"{WORK}/{entry.name}" for entry in os.scandir(out / WORK) if not _is_scratch(entry.name)}

@@ -1,5 +1,6 @@
-"""Tables of features -> ids and blocks of float32, with all columns that hold no numbers in one error."""
+"""Tables of features -> ids and blocks of float32: columns of numbers as they are, mixed columns by an encoding."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,15 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from localgcl.io.columns import check_finite, encoding_for
 from localgcl.io.folder.ids import read_ids
 from localgcl.io.folder.streams import Part, batches
+from localgcl.io.roles import Columns
 from localgcl.system.text import shown
 
 _LISTED = 6
+_FITTED = 1 << 20
+"""Rows that an encoding is fitted to, at most: categories and medians hardly change after a million."""
+_CELLS = 1 << 24
+"""Cells that an encoding is fitted to, at most, so that wide tables need not fit in memory."""
 
 
 class FeatureBlocks:
-    """Reads features block by block, and collects the columns that hold what is no finite number.
+    """Reads features block by block, and collects the columns with values that are not finite.
 
     Args:
         parts: The files; the id is their first column.
@@ -86,6 +93,52 @@ class FeatureBlocks:
             raise ValueError(f"{part.place}: {count}: {named}; encode them (--encode auto) or leave them out (--drop)")
 
 
+class EncodedBlocks:
+    """Reads features block by block, as `FeatureBlocks` does for numbers.
+
+    Args:
+        parts: The files; the id is their first column.
+        place: What to call the table in messages.
+        columns: Which columns to leave out, and the encoding.
+    """
+
+    def __init__(self, parts: Sequence[Part], place: str, columns: Columns) -> None:
+        self._parts = parts
+        self.encoding = encoding_for(self._head(), place, columns)
+        """The encoding of all blocks."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.encoding.names
+
+    def read(self, *, integers: bool) -> Iterator[tuple[Any, NDArray[np.float32]]]:
+        """The ids and features of each block."""
+        for part in self._parts:
+            place, before = f"{part.place}, id column {part.names[0]!r:.80}", 0
+            for first, *others in _batches(part):
+                ids = read_ids(first, place, integers=integers, before=before)
+                x = self.encoding.apply(pa.table(others, names=list(part.names[1:])), part.place)
+                check_finite(x, part.place, ids)
+                yield ids, x
+                before += len(ids)
+
+    def check(self) -> None:
+        """Does nothing: blocks are checked as they are read."""
+
+    def _head(self) -> Any:
+        """The first rows without their ids."""
+        names, held, rows = list(self._parts[0].names[1:]), [], 0
+        for _, *others in itertools.chain.from_iterable(_batches(part) for part in self._parts):
+            held.append(pa.table(others, names=names))
+            rows += held[-1].num_rows
+            if rows >= min(_FITTED, _CELLS // len(names)):
+                break
+        if not held:
+            raise ValueError(f"{self._parts[0].place} has a header but no rows; write it again")
+        return pa.concat_tables(held, promote_options="permissive")
+
+
 def as_floats(column: Any) -> NDArray[np.float32]:
     """A column of numbers as float32; NaN where it is empty, infinite where a number is too large."""
     if pa.types.is_dictionary(column.type):
@@ -113,3 +166,7 @@ def _first_text(column: Any) -> int | None:
             except pa.ArrowInvalid:
                 return row
     return None
+
+
+def _batches(part: Part) -> Iterator[list[Any]]:
+    return batches(part, range(len(part.names)), [pa.string()] * len(part.names))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from localgcl.io.folder.merging import EdgeRun, Merging
+from localgcl.io.folder.edges import EdgeRun, Merging
 
 SOURCE = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2])
 TARGET = np.array([1, 1, 1, 2, 0, 0, 0, 0, 0])
