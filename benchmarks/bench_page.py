@@ -11,7 +11,7 @@ from benchmarks import BENCH, ROOT, files
 from benchmarks.bench_plot import AXES, QUANTITIES, RULE, picture_name, plot, series
 from localgcl.experiments.bench.setups import BENCHMARKS
 from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes
 
 START, END = "<!-- speed: python -m benchmarks.bench_page -->", "<!-- end of speed -->"
 _HEAD = """# Speed and memory

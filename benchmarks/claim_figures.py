@@ -9,7 +9,7 @@ from localgcl.experiments.reproduce import block_models, plots, theorem_error, t
 from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
 from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
 from localgcl.experiments.reproduce.lookup import difference, points
-from localgcl.experiments.reproduce.statistics import Difference
+from localgcl.experiments.statistics import Difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

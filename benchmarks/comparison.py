@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, PRINTED
 from localgcl.experiments.reproduce.lookup import difference, found, means, scored, untrained
 from localgcl.experiments.reproduce.result_cells import NOTES
-from localgcl.experiments.reproduce.statistics import Difference
 from localgcl.experiments.reproduce.store import Results
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.statistics import Difference
+from localgcl.experiments.tables import pipes
 
 NAMES = {"pubmed": "PubMed", "cs": "CS"}
 _ROWS = {"table-main": PRINTED.label, "table-heterophily": EQUAL.label}

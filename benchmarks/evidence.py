@@ -9,7 +9,7 @@ from localgcl.experiments.reproduce import memory
 from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
 from localgcl.experiments.reproduce.lookup import difference, found, scored, untrained
 from localgcl.experiments.reproduce.store import ResultRow, Results
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes
 from localgcl.methods import METHODS
 
 AUGMENTING = tuple(name for name, kind in METHODS.items() if kind.augments)

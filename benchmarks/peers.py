@@ -35,7 +35,7 @@ from benchmarks.peer_systems import SYSTEMS, Input
 from localgcl.datasets import random_splits
 from localgcl.evaluation import validate
 from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
-from localgcl.experiments.reproduce.store import short
+from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
 from localgcl.system.provenance import provenance

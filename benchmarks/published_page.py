@@ -9,8 +9,8 @@ from localgcl.experiments.reproduce.canvas import COLOURS, canvas
 from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.reproduce.result_cells import PUBLISHED_COLUMNS
 from localgcl.experiments.reproduce.result_tables import tables
-from localgcl.experiments.reproduce.store import Results, short
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.reproduce.store import Results
+from localgcl.experiments.tables import pipes, short
 
 CAUSES = ROOT / "benchmarks" / "results" / "causes.csv"
 Rows = list[dict[str, str]]

@@ -11,7 +11,7 @@ from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.reproduce.result_tables import tables
 from localgcl.experiments.reproduce.store import Results, Store
 from localgcl.experiments.reproduce.studies import STUDIES, read
-from localgcl.experiments.reproduce.table import Table, markdown
+from localgcl.experiments.tables import Table, markdown
 from localgcl.methods import METHODS
 
 _WHAT = """# Results

@@ -10,8 +10,8 @@ from localgcl.experiments.reproduce.experiments import EXPERIMENTS, OURS
 from localgcl.experiments.reproduce.lookup import found, scored
 from localgcl.experiments.reproduce.paper import printed
 from localgcl.experiments.reproduce.store import Results
-from localgcl.experiments.reproduce.table import Table
 from localgcl.experiments.search import log
+from localgcl.experiments.tables import Table
 
 
 def table(results: Results, tuning: Path) -> Table | None:

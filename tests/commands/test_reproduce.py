@@ -15,7 +15,7 @@ from localgcl.experiments.reproduce.lines import Experiment, Line
 from localgcl.experiments.reproduce.origin import digest
 from localgcl.experiments.reproduce.store import Store
 from localgcl.experiments.reproduce.studies import STUDIES
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.tables import Table
 from tests.experiments.reproduce.problems import TINY, graph
 
 TABLE = Experiment(

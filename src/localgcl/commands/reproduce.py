@@ -18,7 +18,7 @@ from localgcl.experiments.reproduce.result_tables import tables
 from localgcl.experiments.reproduce.running import run_all
 from localgcl.experiments.reproduce.store import Store
 from localgcl.experiments.reproduce.studies import STUDIES, read
-from localgcl.experiments.reproduce.table import Table, latex, markdown, text
+from localgcl.experiments.tables import Table, latex, markdown, text
 from localgcl.system.devices import choose_device
 from localgcl.system.files import replacing
 from localgcl.system.paths import check_writable

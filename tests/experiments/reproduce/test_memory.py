@@ -7,7 +7,7 @@ import torch
 from localgcl.experiments.reproduce import memory
 from localgcl.experiments.reproduce.memory import GRAPHS, measure, table
 from localgcl.experiments.reproduce.paper import printed_rows
-from localgcl.experiments.reproduce.table import StudyRow
+from localgcl.experiments.reproduce.store import StudyRow
 from localgcl.losses import two_view_infonce
 from localgcl.methods import METHODS
 from tests.experiments.reproduce.problems import graph

@@ -21,7 +21,7 @@ from localgcl.experiments.reproduce import (
 )
 from localgcl.experiments.reproduce.options import ReproduceOptions
 from localgcl.experiments.reproduce.studies import STUDIES, Study, read
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.tables import Table
 from localgcl.methods import configure
 from localgcl.training import fit
 from tests.experiments.reproduce.problems import TINY, graph

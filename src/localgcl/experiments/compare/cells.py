@@ -10,7 +10,7 @@ from typing import Any
 
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.experiments.compare.problem import Problem
-from localgcl.experiments.reproduce.cells import decisive_settings
+from localgcl.experiments.sweep import decisive_settings
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.system.devices import choose_device
 from localgcl.system.peak import Cost, measured

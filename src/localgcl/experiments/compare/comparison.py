@@ -10,8 +10,7 @@ from pathlib import Path
 from localgcl.evaluation import PRESETS
 from localgcl.experiments.compare.cells import RAW, Row
 from localgcl.experiments.compare.summary import Line, lines
-from localgcl.experiments.reproduce.lookup import source
-from localgcl.experiments.reproduce.table import Table, html, latex, markdown, text
+from localgcl.experiments.tables import Table, html, latex, markdown, source, text
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 

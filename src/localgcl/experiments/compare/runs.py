@@ -12,7 +12,7 @@ from localgcl.config import Config
 from localgcl.evaluation import Scores
 from localgcl.evaluation.evaluator import TASK
 from localgcl.experiments.compare.answers import Answers, unconnected
-from localgcl.experiments.reproduce.cells import decisive_settings
+from localgcl.experiments.sweep import decisive_settings
 from localgcl.graph import Graph
 from localgcl.io.ids import Nodes
 from localgcl.io.targets import read_labelled_embeddings

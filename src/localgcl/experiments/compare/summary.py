@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from localgcl.experiments.compare.cells import Row
-from localgcl.experiments.reproduce.result_cells import mean_and_deviation
-from localgcl.experiments.reproduce.statistics import Difference, paired
+from localgcl.experiments.statistics import Difference, mean_and_deviation, paired
 from localgcl.methods import METHODS
 
 Scores = Mapping[int, float]

@@ -24,7 +24,8 @@ from torch import Tensor
 from localgcl.datasets import sbm
 from localgcl.evaluation import evaluate
 from localgcl.experiments.reproduce.canvas import MARKERS, canvas
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.ops.propagation import propagation

@@ -17,6 +17,7 @@ from localgcl.config import Config
 from localgcl.datasets import load, random_splits
 from localgcl.datasets.splits import citation_splits, splits_of
 from localgcl.evaluation import Scores, evaluate
+from localgcl.experiments.sweep import decisive_settings
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device, device_memory
 from localgcl.system.memory import OutOfMemory
@@ -24,8 +25,6 @@ from localgcl.system.provenance import provenance
 from localgcl.training import Model, fit
 from localgcl.training.failed import reason_of_failure
 
-# Options that affect how a run executes, not its result.
-_EXECUTION = ("seed", "device", "threads", "deterministic", "log_every", "checkpoint_every", "tensorboard")
 Splits = Literal["own", "random", "fresh"]
 _SPLITS: dict[Splits, Callable[[Graph, int], Sequence[Split]]] = {
     "own": lambda graph, seed: splits_of(graph, 1, seed),
@@ -77,11 +76,6 @@ class Cell:
     @property
     def key(self) -> tuple[str, int]:
         return self.recipe, self.seed
-
-
-def decisive_settings(config: Config) -> dict[str, Any]:
-    """Every setting that decides a result but the seed, defaults included (see `Config.decisive`)."""
-    return {name: value for name, value in config.decisive().items() if name not in _EXECUTION}
 
 
 def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1, digest: str = "") -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from localgcl.experiments.reproduce.paper import printed_statistics
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
 
 

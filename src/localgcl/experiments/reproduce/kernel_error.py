@@ -17,7 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.experiments.reproduce.canvas import canvas, size_label
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
 from localgcl.losses.local import LocalTerms, local_terms, positive_term, unit_rows
 from localgcl.nn.features import MAPS, FeatureMap

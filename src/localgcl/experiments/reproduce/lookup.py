@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from localgcl.datasets import CATALOGUE
 from localgcl.experiments.reproduce.lines import Experiment, Line
-from localgcl.experiments.reproduce.statistics import Difference, paired, welch
-from localgcl.experiments.reproduce.store import ResultRow, Results, short
+from localgcl.experiments.reproduce.store import ResultRow, Results
+from localgcl.experiments.statistics import Difference, paired, welch
 
 NOT_RUN = "not run"
 NO_SETTINGS = "no recipe"
@@ -123,16 +123,3 @@ def missing(experiment: Experiment, results: Results) -> list[str]:
         return ", ".join(f"{graph} ({experiment.axis} = {', '.join(at)})" if at else graph for graph, at in where.items())
 
     return [f"{label}: " + "; ".join(f"{what} on {places(where)}" for what, where in by.items()) for label, by in told.items()]
-
-
-def source(rows: Sequence[ResultRow]) -> str:
-    """How many results these are, by which evaluator, on what hardware, when and from which commits."""
-    if not rows:
-        return "nothing has been run yet."
-    protocols = ", ".join(sorted({row["protocol"] for row in rows}))
-    machines = " and ".join(sorted({row["hardware"].replace(", 1 threads", ", 1 thread") for row in rows}))
-    commits = ", ".join(sorted({short(row["commit"]) for row in rows} - {""})) or "unknown"
-    days = sorted({row["date"][:10] for row in rows})
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    count = len({(row["recipe"], row["seed"]) for row in rows})
-    return f"{count} result{'s' * (count != 1)}; evaluator {protocols}; {machines}; {when}; commit {commits}."

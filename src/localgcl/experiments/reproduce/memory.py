@@ -13,7 +13,8 @@ from torch import Tensor
 
 from localgcl.datasets import load
 from localgcl.experiments.reproduce.paper import printed
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
 from localgcl.methods import METHODS as REGISTRY
 from localgcl.methods.settings import choose_settings

@@ -7,6 +7,7 @@ from localgcl.experiments.reproduce.lines import Experiment, Line
 from localgcl.experiments.reproduce.lookup import NOT_RUN, difference, scored, untrained, why_empty
 from localgcl.experiments.reproduce.paper import printed
 from localgcl.experiments.reproduce.store import ResultRow
+from localgcl.experiments.statistics import mean_and_deviation
 
 LIMIT_MIB = 16 * 1024  # the paper's GPU
 NOTES = {
@@ -26,12 +27,6 @@ def accuracy(
     count = "" if len(values) == line.seeds else f" ({len(values)})"
     text = f"{mean_and_deviation(values)}{count}{_marks(line, graph, experiment, rows)}"
     return f"**{text}**" if bold else text
-
-
-def mean_and_deviation(values: Sequence[float]) -> str:
-    """For example "83.57 ± 0.58"; the mean alone of a single value."""
-    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.2f}{deviation}"
 
 
 def _marks(line: Line, graph: str, experiment: Experiment, rows: Sequence[ResultRow]) -> str:

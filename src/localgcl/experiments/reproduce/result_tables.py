@@ -6,9 +6,9 @@ from localgcl.datasets import CATALOGUE
 from localgcl.experiments.reproduce import result_cells as cells
 from localgcl.experiments.reproduce.experiments import OURS
 from localgcl.experiments.reproduce.lines import Experiment
-from localgcl.experiments.reproduce.lookup import best, found, scored, source, why_empty
+from localgcl.experiments.reproduce.lookup import best, found, scored, why_empty
 from localgcl.experiments.reproduce.store import Results
-from localgcl.experiments.reproduce.table import Table
+from localgcl.experiments.tables import Table, source
 
 _NOT_PUBLISHED = (
     "Features were made from the edges (arxiv-structure), so this is NOT the published task, and numbers do not compare with "

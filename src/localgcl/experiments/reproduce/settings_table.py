@@ -5,7 +5,8 @@ from typing import Any
 
 from localgcl.datasets import names
 from localgcl.experiments.reproduce.paper import printed_settings
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.methods import configure
 from localgcl.recipes import recipes
 

@@ -15,6 +15,8 @@ from typing import Any
 from localgcl.system.store import RowFile
 
 ResultRow = dict[str, str]
+StudyRow = dict[str, Any]
+"""What a study measured once: plain values by name."""
 Results = Mapping[tuple[str, int], ResultRow]
 """Rows by recipe and seed."""
 FIELDS = (
@@ -52,13 +54,3 @@ class Store:
         if row["outcome"] == "ok":
             self.ledger.append({name: row[name] for name in LEDGER_FIELDS})
         self.results.append(row)
-
-
-def short(commit: str) -> str:
-    """Seven digits of a commit, and the + of a modified tree.
-
-    Example:
-        >>> short("5b36acba7dd8d6ea8f659d73b731109a8d78d6c1+")
-        '5b36acb+'
-    """
-    return commit[:7] + "+" * commit.endswith("+")

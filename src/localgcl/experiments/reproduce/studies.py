@@ -24,8 +24,8 @@ from localgcl.experiments.reproduce import (
 from localgcl.experiments.reproduce.experiments import HETEROPHILY, MAIN
 from localgcl.experiments.reproduce.lines import arxiv
 from localgcl.experiments.reproduce.options import ReproduceOptions
-from localgcl.experiments.reproduce.store import short
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table, short
 from localgcl.graph import Graph
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods.settings import choose_settings

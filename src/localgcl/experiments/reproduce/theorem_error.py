@@ -28,7 +28,8 @@ from scipy.optimize import brentq
 
 from localgcl.datasets import load, sbm
 from localgcl.experiments.reproduce.canvas import canvas
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
 
 Array = NDArray[np.float64]

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.experiments.reproduce.canvas import canvas, size_label
-from localgcl.experiments.reproduce.table import StudyRow, Table
+from localgcl.experiments.reproduce.store import StudyRow
+from localgcl.experiments.tables import Table
 from localgcl.nn.features import MAPS, FeatureMap
 
 COSINES = (-1.0, -0.5, 0.0, 0.5, 0.9)

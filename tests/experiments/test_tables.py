@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from localgcl.experiments.reproduce.table import Table, latex, markdown, text
+from localgcl.experiments.tables import Table, latex, markdown, text
 
 TABLE = Table(
     name="table-x",

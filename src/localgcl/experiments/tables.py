@@ -1,15 +1,11 @@
-"""Tables as the experiments make them, and four ways to show them: Markdown, LaTeX, text, HTML for notebooks."""
+"""Tables of results, where their numbers come from, and four ways to show them: Markdown, LaTeX, text, HTML for notebooks."""
 
 import dataclasses
 import re
 import textwrap
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from localgcl.system.notebook import html_table
-
-StudyRow = dict[str, Any]
-"""What a study measured once: plain values by name."""
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?%?|OOM|-|")
@@ -154,6 +150,29 @@ def html(table: Table) -> str:
     """An HTML table for notebooks, without the marks of bold cells; caption, notes and source below."""
     lines = [[_BOLD.sub(r"\1", cell) for cell in row] for row in [table.columns, *table.rows]]
     return html_table(lines[1:], caption=table.title, header=lines[0], notes=(table.caption, *_below(table)))
+
+
+def source(rows: Sequence[Mapping[str, str]]) -> str:
+    """How many results these are, by which evaluator, on what hardware, when and from which commits."""
+    if not rows:
+        return "nothing has been run yet."
+    protocols = ", ".join(sorted({row["protocol"] for row in rows}))
+    machines = " and ".join(sorted({row["hardware"].replace(", 1 threads", ", 1 thread") for row in rows}))
+    commits = ", ".join(sorted({short(row["commit"]) for row in rows} - {""})) or "unknown"
+    days = sorted({row["date"][:10] for row in rows})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    count = len({(row["recipe"], row["seed"]) for row in rows})
+    return f"{count} result{'s' * (count != 1)}; evaluator {protocols}; {machines}; {when}; commit {commits}."
+
+
+def short(commit: str) -> str:
+    """Seven digits of a commit, and the + of a modified tree.
+
+    Example:
+        >>> short("5b36acba7dd8d6ea8f659d73b731109a8d78d6c1+")
+        '5b36acb+'
+    """
+    return commit[:7] + "+" * commit.endswith("+")
 
 
 def _below(table: Table) -> list[str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -130,6 +131,12 @@ def welch(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (first.n - 1) + parts[1] ** 2 / (second.n - 1))
     half = float(student.ppf((1 + confidence) / 2, freedom)) * error
     return Difference(smaller, gap, gap - half, gap + half)
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """For example "83.57 ± 0.58"; the mean alone of a single value."""
+    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.2f}{deviation}"
 
 
 def _overlap(train_fraction: float | None, test_fraction: float | None) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from localgcl.experiments.reproduce.statistics import mean_and_interval, paired, welch
+from localgcl.experiments.statistics import mean_and_interval, paired, welch
 
 SCORES = [84.1, 83.2, 84.9, 84.4, 83.7]
 
