@@ -19,9 +19,9 @@ from benchmarks.files import write_between
 from localgcl import compare
 from localgcl.experiments.compare.cells import FIELDS, Row
 from localgcl.experiments.compare.summary import Line, lines
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS
 from localgcl.experiments.tables import short
 from localgcl.system.store import RowFile
+from paper.store import LEDGER_FIELDS
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
 TEN = (*RIVALS, "dgi", "gmi", "mvgrl", "gca", "afgrl", "af-gcl")

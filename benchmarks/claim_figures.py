@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.evidence import AUGMENTING, Evidence
-from localgcl.experiments.reproduce import block_models, plots, theorem_error, theorem_features
-from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, points
 from localgcl.experiments.statistics import Difference
+from paper import block_models, plots, theorem_error, theorem_features
+from paper.canvas import COLOURS, MARKERS, canvas
+from paper.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
+from paper.lookup import difference, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,12 +4,12 @@ import dataclasses
 import textwrap
 from collections.abc import Sequence
 
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, found, means, scored, untrained
-from localgcl.experiments.reproduce.result_cells import NOTES
-from localgcl.experiments.reproduce.store import Results
 from localgcl.experiments.statistics import Difference
 from localgcl.experiments.tables import pipes
+from paper.experiments import EQUAL, EXPERIMENTS, PRINTED
+from paper.lookup import difference, found, means, scored, untrained
+from paper.result_cells import NOTES
+from paper.store import Results
 
 NAMES = {"pubmed": "PubMed", "cs": "CS"}
 _ROWS = {"table-main": PRINTED.label, "table-heterophily": EQUAL.label}

@@ -5,12 +5,12 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from localgcl.experiments.reproduce import memory
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, found, scored, untrained
-from localgcl.experiments.reproduce.store import ResultRow, Results
 from localgcl.experiments.tables import pipes
 from localgcl.methods import METHODS
+from paper import memory
+from paper.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
+from paper.lookup import difference, found, scored, untrained
+from paper.store import ResultRow, Results
 
 AUGMENTING = tuple(name for name, kind in METHODS.items() if kind.augments)
 NOT_RUN = "Not run yet."

@@ -11,7 +11,7 @@ from benchmarks import ROOT, claims, published_page, results_page
 from benchmarks.comparison import in_short
 from benchmarks.evidence import Evidence
 from benchmarks.files import write, write_between
-from localgcl.experiments.reproduce.store import Store
+from paper.store import Store
 
 PUBLISHED = "_static/published.svg"
 START, END = "<!-- results: python -m benchmarks.pages -->", "<!-- end of results -->"

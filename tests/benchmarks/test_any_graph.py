@@ -7,8 +7,8 @@ from benchmarks.any_graph import COLUMNS, END, START, enter, means_table, page
 from benchmarks.development import GRAPHS
 
 from localgcl.experiments.compare.cells import Row
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS
 from localgcl.system.store import RowFile
+from paper.store import LEDGER_FIELDS
 
 ROOT = Path(__file__).parents[2]
 STORED = RowFile(ROOT / "benchmarks/results/any-graph.csv", COLUMNS).rows()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from benchmarks.comparison import explained, in_short, listed, long_table, places, sentence
 
-from localgcl.experiments.reproduce.store import Results, Store
 from localgcl.experiments.statistics import Difference
+from paper.store import Results, Store
 from tests.benchmarks.stored import fill, row
 
 

@@ -5,11 +5,11 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.evaluation import validate
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS
 from localgcl.experiments.search import trial
 from localgcl.experiments.search.trial import Problem
 from localgcl.methods import configure
 from localgcl.training import fit
+from paper.experiments import EXPERIMENTS
 from tests.experiments.search.problems import graph
 
 SETTINGS = {"dim": 8, "steps": 3, "negatives": "exact"}
