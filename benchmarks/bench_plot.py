@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import BENCH
 from paper.bench.table import BenchRow, hardware, newest, read
-from paper.canvas import COLOURS, MARKERS, canvas, size_label
+from paper.plots import COLOURS, MARKERS, canvas, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

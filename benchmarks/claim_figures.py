@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.evidence import AUGMENTING, Evidence
 from localgcl.experiments.statistics import Difference
 from paper import block_models, plots, theorem_error, theorem_features
-from paper.canvas import COLOURS, MARKERS, canvas
 from paper.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
 from paper.lookup import difference, points
+from paper.plots import COLOURS, MARKERS, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

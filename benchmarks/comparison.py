@@ -8,8 +8,8 @@ from localgcl.experiments.statistics import Difference
 from localgcl.experiments.tables import pipes
 from paper.experiments import EQUAL, EXPERIMENTS, PRINTED
 from paper.lookup import difference, found, means, scored, untrained
-from paper.result_cells import NOTES
 from paper.store import Results
+from paper.tables import NOTES
 
 NAMES = {"pubmed": "PubMed", "cs": "CS"}
 _ROWS = {"table-main": PRINTED.label, "table-heterophily": EQUAL.label}

@@ -39,7 +39,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
 from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
-from paper.canvas import COLOURS, MARKERS, canvas
+from paper.plots import COLOURS, MARKERS, canvas
 
 MINUTES, GIB = 30, 20
 LABELLED = 10_000

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from benchmarks import ROOT
 from localgcl.experiments.tables import pipes, short
-from paper.canvas import COLOURS, canvas
 from paper.experiments import EXPERIMENTS
-from paper.result_cells import PUBLISHED_COLUMNS
-from paper.result_tables import tables
+from paper.plots import COLOURS, canvas
 from paper.store import Results
+from paper.tables import PUBLISHED_COLUMNS, tables
 
 CAUSES = ROOT / "benchmarks" / "results" / "causes.csv"
 Rows = list[dict[str, str]]

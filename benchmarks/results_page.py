@@ -10,9 +10,9 @@ from localgcl.experiments.tables import Table, markdown
 from localgcl.methods import METHODS
 from paper import lookup, plots
 from paper.experiments import EXPERIMENTS
-from paper.result_tables import tables
 from paper.store import Results, Store
 from paper.studies import STUDIES, read
+from paper.tables import tables
 
 _WHAT = """# Results
 

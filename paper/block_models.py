@@ -28,7 +28,7 @@ from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.ops.propagation import propagation
 from localgcl.training import fit
-from paper.canvas import MARKERS, canvas
+from paper.plots import MARKERS, canvas
 from paper.store import StudyRow
 
 Options = dict[str, Any]

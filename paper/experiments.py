@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from localgcl.methods import METHODS
-from paper import published
 from paper.lines import Experiment, Line
 
 CITATIONS = ("cora", "citeseer", "pubmed")
@@ -74,6 +73,48 @@ def _dims(line: Line) -> Iterator[Line]:
 def _frequencies() -> Iterator[Line]:
     for count in (256, 512, 1024, 2048, 4096, 8192, 16384):
         yield dataclasses.replace(OURS, changes={**_SORF, "num_features": count}, seeds=3, value=count)
+
+
+# table-published: accuracies of other methods, each with its own settings and its own evaluator.
+
+
+def _reported(method: str, graph: str, published: float, **changes: Any) -> Line:
+    """Scored by the evaluator of the method's own publication."""
+    return Line(method, method, graphs=(graph,), protocol=method, published=published, **changes)
+
+
+# GMI's own evaluator picks the number of steps by test accuracy; here validation picks it, with fewer starts.
+_GMI = {"repeats": 2}
+
+_PUBLISHED: tuple[Line, ...] = (
+    _reported("dgi", "cora", 82.3),
+    _reported("dgi", "citeseer", 71.8),
+    _reported("mvgrl", "cora", 86.8, probe={"repeats": 10}, note="86.8 was never repeated; others report 83.5"),
+    _reported("mvgrl", "citeseer", 73.3, probe={"weight_decays": (0.01,), "repeats": 10}),
+    _reported("mvgrl", "pubmed", 80.1, probe={"repeats": 10}),
+    _reported("grace", "cora", 83.3, splits="random"),
+    _reported("grace", "citeseer", 72.1, splits="random"),
+    _reported("gca", "photo", 92.49),
+    _reported("gca", "computers", 87.85),
+    _reported("gca", "cs", 93.10),
+    _reported("bgrl", "photo", 93.17, changes={"steps": 3000, "warmup": 300}, note="3000 epochs of 10000"),
+    _reported("cca-ssg", "cora", 84.2),
+    _reported("cca-ssg", "citeseer", 73.1, probe={"weight_decays": (0.01,)}),
+    _reported("cca-ssg", "photo", 93.14),
+    _reported("cca-ssg", "cs", 93.31, probe={"learning_rates": (5e-3,)}),
+    _reported("gmi", "cora", 83.0, probe=_GMI),
+    _reported("gmi", "citeseer", 73.0, probe=_GMI),
+    _reported("gmi", "pubmed", 80.1, probe=_GMI),
+    _reported("sugrl", "cora", 83.4),
+    _reported("sugrl", "citeseer", 73.0, probe={"weight_decays": (0.05,)}),
+    _reported("sugrl", "photo", 93.07, probe={"weight_decays": (0.0,), "steps": 200}),
+    _reported("sugrl", "computers", 88.93, probe={"weight_decays": (0.0,), "steps": 300}),
+    _reported("afgrl", "photo", 93.22, changes={"steps": 1500}, note="1500 epochs of 5000"),
+    # Our recipe for Cora is picked on validation; these settings are the published ones.
+    _reported("af-gcl", "cora", 83.16, start="defaults", changes={"dim": 1024, "batch_norm": False, "scaling": "raw"}),
+    _reported("af-gcl", "photo", 92.49),
+    _reported("af-gcl", "cs", 91.92),
+)
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -244,8 +285,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-published": Experiment(
         "Published results of other methods, repeated",
         "Each row has the settings and the evaluator of its method's own publication, so rows do not compare with each other.",
-        published.LINES,
-        tuple(dict.fromkeys(graph for line in published.LINES for graph in line.graphs)),
+        _PUBLISHED,
+        tuple(dict.fromkeys(graph for line in _PUBLISHED for graph in line.graphs)),
         layout="published",
     ),
 }

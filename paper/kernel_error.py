@@ -21,7 +21,7 @@ from localgcl.graph import Graph
 from localgcl.losses.local import LocalTerms, local_terms, positive_term, unit_rows
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.ops.negatives import exact_log_sums, kernel_node_log_sums
-from paper.canvas import canvas, size_label
+from paper.plots import canvas, size_label
 from paper.store import StudyRow
 
 NUM_FEATURES = (256, 512, 1024, 2048, 4096, 8192, 16384)

@@ -17,12 +17,10 @@ from localgcl.system.paths import check_writable
 from localgcl.system.text import shown
 from paper import lookup, plots
 from paper.experiments import EXPERIMENTS, GROUPS
-from paper.options import ReproduceOptions
-from paper.origin import check_commit
-from paper.result_tables import tables
 from paper.running import run_all
-from paper.store import Store
-from paper.studies import STUDIES, read
+from paper.store import Store, check_commit
+from paper.studies import STUDIES, ReproduceOptions, read
+from paper.tables import tables
 
 Say = Callable[[str], None]
 _MOST = 8

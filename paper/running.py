@@ -9,8 +9,7 @@ from typing import Any
 
 from localgcl.system.workers import Workers
 from paper.cells import Cell, run
-from paper.origin import check_committed, digest
-from paper.store import Store
+from paper.store import Store, check_committed, digest
 
 RowOrError = dict[str, Any] | str
 

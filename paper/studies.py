@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, option
 from localgcl.datasets import load
 from localgcl.datasets.source import Source
 from localgcl.experiments.tables import Table, short
@@ -21,17 +22,37 @@ from localgcl.system.provenance import provenance
 from localgcl.training import Model, RunFolder, fit
 from paper import (
     block_models,
-    graph_table,
     kernel_error,
     memory,
-    settings_table,
     theorem_error,
     theorem_features,
 )
 from paper.experiments import HETEROPHILY, MAIN
+from paper.inputs import count_graphs, graph_table, list_settings, settings_table
 from paper.lines import arxiv
-from paper.options import ReproduceOptions
 from paper.store import StudyRow
+
+
+@dataclasses.dataclass(frozen=True)
+class ReproduceOptions(Checked):
+    """What to run of an experiment, and where."""
+
+    graphs: tuple[str, ...] = option((), "only these graphs", metavar="G")
+    methods: tuple[str, ...] = option((), "only these rows, by method or label", metavar="M")
+    seeds: int | None = option(
+        None, "at most so many seeds a cell; by default as many as the experiment has", low=1, high=MOST_SEEDS, metavar="N"
+    )
+    device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
+    jobs: int = option(1, "cells at a time; timed cells always run alone", low=1, high=MOST_JOBS, metavar="J")
+    run: Path | None = option(None, "kernel-error: a run folder whose graph and embeddings to use", metavar="RUN")
+    minutes: float | None = option(
+        None, "start no cell after so many minutes; repeat the command to go on", low=0, high=10**6, metavar="T"
+    )
+    show: bool = option(False, "run nothing; show the results there are")
+    out: Path = option(
+        Path("results"), "folder of results, tables and figures; nothing is written outside of it", metavar="DIR"
+    )
+    commit: str | None = option(None, "commit to record, only in a copy of the source without .git", metavar="HASH")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,16 +167,16 @@ def _surrogate(model: Model, graph: Graph, name: str) -> list[StudyRow]:
 
 
 def _datasets(options: ReproduceOptions) -> list[StudyRow]:
-    return graph_table.measure({name: load(name) for name in options.graphs or (*MAIN, *HETEROPHILY, arxiv())})
+    return count_graphs({name: load(name) for name in options.graphs or (*MAIN, *HETEROPHILY, arxiv())})
 
 
 def _hyperparameters(options: ReproduceOptions) -> list[StudyRow]:  # noqa: ARG001
-    return settings_table.measure()
+    return list_settings()
 
 
 STUDIES: dict[str, Study] = {
-    "table-datasets": Study("Sizes of the graphs", _datasets, graph_table.table),
-    "table-hyperparameters": Study("Local-GCL's settings, printed and in the recipes", _hyperparameters, settings_table.table),
+    "table-datasets": Study("Sizes of the graphs", _datasets, graph_table),
+    "table-hyperparameters": Study("Local-GCL's settings, printed and in the recipes", _hyperparameters, settings_table),
     "theorem-error": Study(
         "Theorem 1: error and norm of the eigen-solution", _theorem_error, theorem_error.table, theorem_error.plot
     ),

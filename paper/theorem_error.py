@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from localgcl.datasets import load, sbm
 from localgcl.experiments.tables import Table
 from localgcl.graph import Graph
-from paper.canvas import canvas
+from paper.plots import canvas
 from paper.store import StudyRow
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from localgcl.experiments.tables import Table
 from localgcl.nn.features import MAPS, FeatureMap
-from paper.canvas import canvas, size_label
+from paper.plots import canvas, size_label
 from paper.store import StudyRow
 
 COSINES = (-1.0, -0.5, 0.0, 0.5, 0.9)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paper import plots
-from paper.canvas import COLOURS, canvas
+from paper.plots import COLOURS, canvas
 
 Axes = list[Any]
 

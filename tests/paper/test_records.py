@@ -14,8 +14,7 @@ import pytest
 from paper import lines
 from paper.experiments import EXPERIMENTS
 from paper.lookup import found
-from paper.origin import unverified
-from paper.store import Store
+from paper.store import Store, unverified
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,8 +13,7 @@ from paper import cells, lines, plots, running
 from paper import reproduce as command
 from paper.__main__ import main
 from paper.lines import Experiment, Line
-from paper.origin import digest
-from paper.store import Store
+from paper.store import Store, digest
 from paper.studies import STUDIES
 from tests.paper.problems import TINY, graph
 

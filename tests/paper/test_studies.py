@@ -14,16 +14,14 @@ from localgcl.methods import configure
 from localgcl.training import fit
 from paper import (
     block_models,
-    graph_table,
+    inputs,
     kernel_error,
     memory,
-    settings_table,
     studies,
     theorem_error,
     theorem_features,
 )
-from paper.options import ReproduceOptions
-from paper.studies import STUDIES, Study, read
+from paper.studies import STUDIES, ReproduceOptions, Study, read
 from tests.paper.problems import TINY, graph
 
 DATE, COMMIT = "2030-01-02T03:04:05+00:00", "0123456789+"
@@ -178,11 +176,11 @@ def test_kernel_error_needs_a_run_of_local_gcl_that_knows_its_graph(tmp_path: Pa
 def test_tables_without_training_are_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "load", graph)
     monkeypatch.setattr(studies, "arxiv", lambda: "arxiv-structure")
-    for name, count in (("table-datasets", 11), ("table-hyperparameters", len(settings_table.measure()))):
+    for name, count in (("table-datasets", 11), ("table-hyperparameters", len(inputs.list_settings()))):
         STUDIES[name].run(tmp_path / f"{name}.json", options())
         with monkeypatch.context() as patch:  # showing looks at nothing but the file
             patch.setattr(studies, "load", lambda _: None)
-            patch.setattr(settings_table, "measure", lambda: None)
+            patch.setattr(studies, "list_settings", lambda: None)
             table = STUDIES[name].show(read(tmp_path / f"{name}.json"))
         assert table.name == name
         assert len(table.rows) == count
@@ -217,6 +215,6 @@ def test_seeds_methods_and_graphs_reach_the_studies(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_study_is_called_what_its_table_is() -> None:
-    assert settings_table.table(settings_table.measure()).name in STUDIES
-    assert graph_table.table(graph_table.measure({"cora": graph()})).name in STUDIES
+    assert inputs.settings_table(inputs.list_settings()).name in STUDIES
+    assert inputs.graph_table(inputs.count_graphs({"cora": graph()})).name in STUDIES
     assert memory.table([]).name in STUDIES

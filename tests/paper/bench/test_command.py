@@ -55,12 +55,12 @@ def test_wrong_input(arguments: list[str], message: str, tmp_path: Path, capsys:
 def test_missing_files_leave_the_other_cells_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from paper.bench import suites
+    from paper.bench.command import Entry
     from paper.bench.setups import Size
 
     monkeypatch.setattr("paper.bench.setups.load", _nothing_here)
-    tiny = [suites.Job(Size(dim=4, graph="photo")), suites.Job(Size(120, dim=4))]
-    monkeypatch.setattr("paper.bench.run.sizes", lambda *_: tiny)
+    tiny = [Entry(Size(dim=4, graph="photo")), Entry(Size(120, dim=4))]
+    monkeypatch.setattr("paper.bench.command.all_sizes", lambda *_: tiny)
     assert main(["bench", "encoder", "--out", str(tmp_path / "bench.csv"), "--repeats", "1"]) == 1
     assert "1 sizes were left out, because files are missing: no photo" in capsys.readouterr().err
     assert {row["N"] for row in table.read(tmp_path / "bench.csv")} == {"120"}
@@ -82,7 +82,7 @@ def test_a_file_in_place_of_a_folder_is_found_before_the_work(
     def refuse(*_: object) -> None:
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("paper.bench.run.measure_jobs", refuse)
+    monkeypatch.setattr("paper.bench.command.measure_entries", refuse)
     (tmp_path / "file").write_text("mine")
     assert main(["bench", "encoder", "--out", str(tmp_path / "file" / "bench.csv")]) == 1
     assert "because" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from paper.bench.command import SUITES, all_sizes, entries
 from paper.bench.setups import BENCHMARKS, Size
-from paper.bench.suites import SUITES, jobs, sizes
 
 TINY = Size(nodes=120, dim=12, num_features=64)
 DRAWN = [name for name in BENCHMARKS if name != "recipe"]
@@ -98,23 +98,23 @@ def test_suites_name_what_exists(suite: str) -> None:
     for benchmark, kind in SUITES[suite]:
         assert kind in ("any", "cpu", "cuda")
         known = BENCHMARKS[benchmark].setup(TINY).providers if benchmark != "recipe" else {"ours"}
-        for job in SUITES[suite][benchmark, kind]:
-            assert set(job.providers) <= set(known)
-            assert job.size.variant in ("", *BENCHMARKS[benchmark].variants)
+        for entry in SUITES[suite][benchmark, kind]:
+            assert set(entry.providers) <= set(known)
+            assert entry.size.variant in ("", *BENCHMARKS[benchmark].variants)
 
 
 def test_suites_by_device() -> None:
-    on_gpu, on_cpu = (jobs("acceptance", "negative-term", device) for device in ("cuda", "cpu"))
-    assert {job.size.device for job in on_gpu} == {"cuda"}
-    assert {(job.size.nodes, job.size.dim, job.size.num_features) for job in on_cpu} == {
+    on_gpu, on_cpu = (entries("acceptance", "negative-term", device) for device in ("cuda", "cpu"))
+    assert {entry.size.device for entry in on_gpu} == {"cuda"}
+    assert {(entry.size.nodes, entry.size.dim, entry.size.num_features) for entry in on_cpu} == {
         (19717, 1024, 8192),
         (19717, 2048, 8192),
     }
-    assert jobs("acceptance", "encoder", "cpu") == []
-    assert jobs("standard", "encoder", "cuda:1")[0].size.device == "cuda:1"
+    assert entries("acceptance", "encoder", "cpu") == []
+    assert entries("standard", "encoder", "cuda:1")[0].size.device == "cuda:1"
 
 
 def test_sizes_are_combined() -> None:
-    found = sizes("positive-term", [10, 20], [4], [8], "", "cpu")
+    found = all_sizes("positive-term", [10, 20], [4], [8], "", "cpu")
     assert len(found) == 2 * 3
     assert found[0].size == Size(10, 4, 8, "cpu", "", "mean")

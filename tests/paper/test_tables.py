@@ -11,8 +11,8 @@ from paper.cells import Cell
 from paper.experiments import EXPERIMENTS, OURS
 from paper.lines import Experiment, Line
 from paper.lookup import best, difference, means, missing, points
-from paper.result_tables import tables
 from paper.store import ResultRow, Results
+from paper.tables import tables
 from tests.paper.problems import out_of_memory, row
 
 OUT = "out of memory (16 GiB)"

@@ -1,14 +1,16 @@
 """From results to tables: what was measured beside what the paper prints. A cell that was not run says so."""
 
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 
 from localgcl.datasets import CATALOGUE
+from localgcl.experiments.statistics import mean_and_deviation
 from localgcl.experiments.tables import Table, source
-from paper import result_cells as cells
 from paper.experiments import OURS
-from paper.lines import Experiment
-from paper.lookup import best, found, scored, why_empty
-from paper.store import Results
+from paper.lines import Experiment, Line
+from paper.lookup import NOT_RUN, best, difference, found, scored, untrained, why_empty
+from paper.printed import printed
+from paper.store import ResultRow, Results
 
 _NOT_PUBLISHED = (
     "Features were made from the edges (arxiv-structure), so this is NOT the published task, and numbers do not compare with "
@@ -38,9 +40,9 @@ def _accuracies(name: str, experiment: Experiment, results: Results) -> list[Tab
         for graph in graphs:
             mine = measured[line.label][graph]
             bold = line.label in leaders[graph]
-            accuracies.append(cells.beside(cells.accuracy(line, graph, experiment, mine, bold=bold), line, graph, experiment))
-            peaks.append(cells.gibibytes(mine) if scored(mine) else why_empty(line, graph, mine))
-            gaps.append(cells.difference_from_ours(line, graph, measured.get(OURS.label, {}).get(graph, []), mine))
+            accuracies.append(beside(accuracy(line, graph, experiment, mine, bold=bold), line, graph, experiment))
+            peaks.append(gibibytes(mine) if scored(mine) else why_empty(line, graph, mine))
+            gaps.append(difference_from_ours(line, graph, measured.get(OURS.label, {}).get(graph, []), mine))
         rows.append([line.label, str(line.seeds), *accuracies])
         memory.append([line.label, *peaks])
         if OURS.label in measured and line.label != OURS.label:
@@ -92,9 +94,9 @@ def _costs(name: str, experiment: Experiment, results: Results) -> list[Table]:
         for graph in experiment.columns():
             mine = found(line, graph, experiment, results)
             row += [
-                cells.beside(cells.accuracy(line, graph, experiment, mine), line, graph, experiment),
-                cells.beside(cells.seconds(mine), line, graph, experiment, "minutes", " min"),
-                cells.beside(cells.gibibytes(mine), line, graph, experiment, "gigabytes"),
+                beside(accuracy(line, graph, experiment, mine), line, graph, experiment),
+                beside(seconds(mine), line, graph, experiment, "minutes", " min"),
+                beside(gibibytes(mine), line, graph, experiment, "gigabytes"),
             ]
         rows.append(row)
     headings = [f"{graph}: {what}" for graph in experiment.columns() for what in ("accuracy", "time", "GiB")]
@@ -111,10 +113,10 @@ def _validated(name: str, experiment: Experiment, results: Results) -> list[Tabl
         row = [line.label, str(line.seeds)]
         for quantity in ("validation", "test"):
             row += [
-                cells.accuracy(line, graph, experiment, mine, quantity),
-                cells.in_paper(line, "arxiv", experiment, quantity),
+                accuracy(line, graph, experiment, mine, quantity),
+                in_paper(line, "arxiv", experiment, quantity),
             ]
-        rows.append([*row, cells.seconds(mine), cells.gibibytes(mine)])
+        rows.append([*row, seconds(mine), gibibytes(mine)])
     columns = ["method", "seeds", "validation", "printed", "test", "printed", "training", "GiB"]
     reading = (
         "Accuracy in % over seeds beside what the paper prints, median time of the training loop, and peak GPU memory while "
@@ -135,8 +137,8 @@ def _curves(name: str, experiment: Experiment, results: Results) -> list[Table]:
                     row.append("")
                     continue
                 mine = found(line, graph, experiment, results)
-                time = f"; {cells.seconds(mine)}" if experiment.timed and scored(mine) else ""
-                row.append(cells.accuracy(line, graph, experiment, mine) + time)
+                time = f"; {seconds(mine)}" if experiment.timed and scored(mine) else ""
+                row.append(accuracy(line, graph, experiment, mine) + time)
             rows.append(row)
     time = "; median time of the training loop" if experiment.timed else ""
     reading = f"Test accuracy in %, mean ± standard deviation over seeds{time}, for values of {experiment.axis}."
@@ -151,9 +153,9 @@ def _published(name: str, experiment: Experiment, results: Results) -> list[Tabl
         cell = line.cell(graph, 0, timed=experiment.timed)
         evaluator = line.protocol if cell is None else cell.evaluator
         tests = [float(row["test"]) for row in scored(mine)]
-        rows.append(cells.beside_publication(line, graph, evaluator, tests, otherwise=why_empty(line, graph, mine)))
+        rows.append(beside_publication(line, graph, evaluator, tests, otherwise=why_empty(line, graph, mine)))
     reading = "Test accuracy in %, mean ± standard deviation over seeds; more than a point below the published one is a miss."
-    return [_table(name, experiment, results, reading, list(cells.PUBLISHED_COLUMNS), rows)]
+    return [_table(name, experiment, results, reading, list(PUBLISHED_COLUMNS), rows)]
 
 
 def _table(
@@ -174,5 +176,82 @@ def _table(
     if together > 1 and (experiment.timed or experiment.layout in ("costs", "validation")):
         notes.append(f"Up to {together} cells ran at a time, so times do not compare.")
     marked = "".join(cell for row in rows for cell in row)
-    notes += [note for mark, note in cells.NOTES.items() if mark in marked]
+    notes += [note for mark, note in NOTES.items() if mark in marked]
     return Table(name, title or experiment.title, " ".join(caption), columns, rows, notes, source(shown))
+
+
+LIMIT_MIB = 16 * 1024  # the paper's GPU
+NOTES = {
+    "†": "†n: in n runs early stopping kept the initial weights.",
+    "‡": "‡n: n recipes were evaluated on test nodes; this is the last one, so the number is slightly optimistic.",
+}
+"""What the marks mean."""
+
+
+def accuracy(
+    line: Line, graph: str, experiment: Experiment, rows: Sequence[ResultRow], quantity: str = "test", *, bold: bool = False
+) -> str:
+    """Mean and standard deviation over seeds, with marks; the number of seeds where it is not the line's."""
+    values = [float(row[quantity]) for row in scored(rows)]
+    if not values:
+        return why_empty(line, graph, rows)
+    count = "" if len(values) == line.seeds else f" ({len(values)})"
+    text = f"{mean_and_deviation(values)}{count}{_marks(line, graph, experiment, rows)}"
+    return f"**{text}**" if bold else text
+
+
+def _marks(line: Line, graph: str, experiment: Experiment, rows: Sequence[ResultRow]) -> str:
+    counts = {"†": sum(map(untrained, scored(rows))), "‡": experiment.recipes_tried.get((line.label, graph), 0)}
+    return "".join(f" {mark}{count}" for mark, count in counts.items() if count)
+
+
+def beside(ours: str, line: Line, graph: str, experiment: Experiment, quantity: str = "test", unit: str = "") -> str:
+    """Our value with the paper's in brackets, where it prints one."""
+    theirs = in_paper(line, graph, experiment, quantity)
+    return f"{ours} [{theirs}{unit}]".lstrip() if theirs else ours
+
+
+def in_paper(line: Line, graph: str, experiment: Experiment, quantity: str = "test") -> str:
+    """What the paper prints there; empty where it prints nothing."""
+    said = printed(experiment.table, line.printed or line.label, graph, quantity) if experiment.table else None
+    return said.text if said else ""
+
+
+def seconds(rows: Sequence[ResultRow]) -> str:
+    """Median time of the training loop."""
+    times = [float(row["seconds"]) for row in scored(rows)]
+    return f"{statistics.median(times):.2f} s" if times else ""
+
+
+def gibibytes(rows: Sequence[ResultRow]) -> str:
+    """Peak GPU memory of all seeds, bold above the paper's GPU; empty where it was not measured."""
+    peak = max((float(row["peak_mib"]) for row in rows if row["peak_mib"]), default=None)
+    if peak is None:
+        return ""
+    return f"**{peak / 1024:.2f}**" if peak > LIMIT_MIB else f"{peak / 1024:.2f}"
+
+
+def difference_from_ours(line: Line, graph: str, ours: Sequence[ResultRow], theirs: Sequence[ResultRow]) -> str:
+    """Ours minus theirs with its confidence interval, or why there is none."""
+    if not scored(theirs):
+        return why_empty(line, graph, theirs)
+    if not scored(ours):
+        return ours[0]["outcome"] if ours else NOT_RUN
+    if ours[0]["recipe"] == theirs[0]["recipe"]:
+        return "same settings"
+    result = difference(ours, theirs)
+    return "one seed" if result is None else f"{result.difference:+.2f} [{result.low:+.2f}, {result.high:+.2f}]"
+
+
+PUBLISHED_COLUMNS = ("method", "graph", "evaluator", "test accuracy", "seeds", "published", "difference", "note")
+
+
+def beside_publication(line: Line, graph: str, evaluator: str, tests: Sequence[float], otherwise: str) -> list[str]:
+    """A row of `PUBLISHED_COLUMNS`; `otherwise` is shown where there are no scores."""
+    published = "" if line.published is None else str(line.published)
+    gap = ""
+    if tests and line.published is not None:
+        below = statistics.fmean(tests) - line.published
+        gap = f"{below:+.2f}" + " (miss)" * (below < -1)
+    shown = mean_and_deviation(tests) if tests else otherwise
+    return [line.label, graph, evaluator, shown, str(len(tests)), published, gap, line.note]
