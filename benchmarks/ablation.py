@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.claim_figures import draw_others
 from localgcl.datasets import load
-from localgcl.experiments.search.trial import Problem, trial_seeds
-from localgcl.experiments.search.trial import run as validated
+from localgcl.experiments.search.trials import Problem, trial_seeds
+from localgcl.experiments.search.trials import run as validated
 from localgcl.experiments.statistics import paired
 from localgcl.experiments.tables import short
 from localgcl.recipes import recipe

@@ -17,8 +17,8 @@ from benchmarks.claim_figures import draw_others
 from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from benchmarks.files import write_between
 from localgcl import compare
-from localgcl.experiments.compare.cells import FIELDS, Row
-from localgcl.experiments.compare.summary import Line, lines
+from localgcl.experiments.compare.comparison import Line, lines
+from localgcl.experiments.compare.contenders import FIELDS, Row
 from localgcl.experiments.tables import short
 from localgcl.system.store import RowFile
 from paper.store import LEDGER_FIELDS

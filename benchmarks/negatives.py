@@ -24,7 +24,7 @@ from torch import Tensor
 
 from benchmarks.development import GRAPHS
 from localgcl.evaluation import validate
-from localgcl.experiments.search.trial import Problem, trial_seeds
+from localgcl.experiments.search.trials import Problem, trial_seeds
 from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.graph.prepare import column_statistics, prepare

@@ -3,11 +3,10 @@
 import dataclasses
 import functools
 import gc
-import hashlib
 import json
 import shutil
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,13 +16,14 @@ from localgcl.config import Config
 from localgcl.datasets import load, random_splits
 from localgcl.datasets.splits import citation_splits, splits_of
 from localgcl.evaluation import Scores, evaluate
-from localgcl.experiments.sweep import decisive_settings
+from localgcl.experiments.sweep import Sweep, decisive_settings, missing, recipe_hash
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device, device_memory
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.provenance import provenance
 from localgcl.training import Model, fit
 from localgcl.training.failed import reason_of_failure
+from paper.store import Store, check_committed, digest
 
 Splits = Literal["own", "random", "fresh"]
 _SPLITS: dict[Splits, Callable[[Graph, int], Sequence[Split]]] = {
@@ -69,13 +69,72 @@ class Cell:
 
     @property
     def recipe(self) -> str:
-        """A hash of everything but the seed, in twelve digits: two cells with the same one differ in the seed alone."""
-        what = [self.config.method, self.graph, self.settings, self.evaluator, self.timed]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+        """A hash of everything but the seed."""
+        return recipe_hash(self.config.method, self.graph, self.settings, self.evaluator, self.timed)
 
     @property
     def key(self) -> tuple[str, int]:
         return self.recipe, self.seed
+
+
+RowOrError = dict[str, Any] | str
+
+
+def run_all(
+    cells: Iterable[Cell],
+    store: Store,
+    *,
+    device: str,
+    jobs: int = 1,
+    minutes: float | None = None,
+    commit: str | None = None,
+    say: Callable[[str], None] = print,
+) -> list[str]:
+    """Runs the cells that have no result yet; returns what went wrong, one line each.
+
+    Args:
+        cells: The most important first.
+        store: Where results are looked up and kept.
+        device: Where to run.
+        jobs: Processes at a time. A few are faster on a GPU for small graphs; they share the CPU threads.
+        minutes: Start no cell after this time; the next call goes on.
+        commit: To record, in a copy of the source without its history.
+        say: Called with a line for each result.
+    """
+    todo, failures = missing(cells, store.rows()), list[str]()
+    if not todo:
+        return failures
+    check_committed(commit)
+    say(f"cells to run: {len(todo)}")
+
+    def record(cell: Cell, row: RowOrError) -> str:
+        name = f"{cell.config.method} {cell.graph} seed {cell.seed}"
+        if isinstance(row, str):
+            failures.append(f"{name}: {row}")
+            return f"{name}: failed: {row}"
+        store.add(row)
+        return f"{name}: {_result(row)}"
+
+    # The digest is read once: the tree may be edited while cells run.
+    where = device, store.runs, commit, jobs, digest()
+    ended = Sweep(_attempt, where, jobs).run_all(todo, record, say=say, unit="cells", minutes=minutes)
+    if ended < len(todo):
+        say(f"time is up, cells left: {len(todo) - ended}; repeat the command to go on")
+    return failures
+
+
+def _result(row: dict[str, Any]) -> str:
+    if row["outcome"] != "ok":
+        return str(row["outcome"])
+    return f"{row['test']:.2f} after {row['steps']} steps in {row['seconds']:.1f} s"
+
+
+def _attempt(where: tuple[str, Path, str | None, int, str], cell: Cell) -> RowOrError:
+    """An error of one cell is reported; the others go on."""
+    try:
+        return run(cell, *where)
+    except (ValueError, RuntimeError, OSError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
 
 
 def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: int = 1, digest: str = "") -> dict[str, Any]:
@@ -91,7 +150,7 @@ def run(cell: Cell, device: str, runs: Path, commit: str | None = None, jobs: in
         runs: Where unfinished trainings are kept.
         commit: To record, in a copy of the source without its history.
         jobs: How many cells run at a time; with more than one, times say little.
-        digest: Of the source files (`origin.digest`).
+        digest: Of the source files (`store.digest`).
     """
     graph = _graph(cell.graph)
     place, steps = choose_device(device), cell.config.training.steps

@@ -16,8 +16,8 @@ from localgcl.system.files import replacing
 from localgcl.system.paths import check_writable
 from localgcl.system.text import shown
 from paper import lookup, plots
+from paper.cells import run_all
 from paper.experiments import EXPERIMENTS, GROUPS
-from paper.running import run_all
 from paper.store import Store, check_commit
 from paper.studies import STUDIES, ReproduceOptions, read
 from paper.tables import tables

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.any_graph import COLUMNS, END, START, enter, means_table, page
 from benchmarks.development import GRAPHS
 
-from localgcl.experiments.compare.cells import Row
+from localgcl.experiments.compare.contenders import Row
 from localgcl.system.store import RowFile
 from paper.store import LEDGER_FIELDS
 

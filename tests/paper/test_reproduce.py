@@ -9,7 +9,7 @@ import pytest
 
 from localgcl.evaluation import evaluate
 from localgcl.experiments.tables import Table
-from paper import cells, lines, plots, running
+from paper import cells, lines, plots
 from paper import reproduce as command
 from paper.__main__ import main
 from paper.lines import Experiment, Line
@@ -49,7 +49,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"local-gcl": {**TINY, "num_features": 64}, "dgi": {"dim": 8, "steps": 2}}
     monkeypatch.setattr(lines, "recipe", lambda method, _: known.get(method))
     monkeypatch.setattr(cells, "_graph", graph)
-    monkeypatch.setattr(running, "check_committed", lambda _: None)
+    monkeypatch.setattr(cells, "check_committed", lambda _: None)
     monkeypatch.setattr(command, "check_commit", lambda _: None)
 
     def fast(*arguments: Any, protocol: str, **settings: Any) -> Any:
@@ -200,13 +200,14 @@ def test_a_group_is_all_its_parts_and_needs_a_row_in_one_of_them(
 def test_failures_are_told_at_the_end_and_change_the_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    real = cells.run
 
     def run(cell: Any, *rest: Any) -> Any:
         if cell.seed:
             raise ValueError("the loss became nan")
-        return cells.run(cell, *rest)
+        return real(cell, *rest)
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(cells, "run", run)
     assert reproduce("small-table", "--graphs", "cora", "--out", tmp_path) == 1
     told = capsys.readouterr()
     assert told.err == "localgcl: error: 2 cells failed: local-gcl cora seed 1: the loss became nan\n"

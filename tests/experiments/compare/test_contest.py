@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from localgcl.experiments.compare.identity import fingerprint
+from localgcl.experiments.compare.contest import fingerprint
 from localgcl.graph import Graph, Split
 
 SPLIT = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))

@@ -5,8 +5,8 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.evaluation import validate
-from localgcl.experiments.search import trial
-from localgcl.experiments.search.trial import Problem
+from localgcl.experiments.search import trials
+from localgcl.experiments.search.trials import Problem
 from localgcl.methods import configure
 from localgcl.training import fit
 from paper.experiments import EXPERIMENTS
@@ -20,7 +20,7 @@ def problem(seeds: int = 2, splits: int = 3) -> Problem:
 
 
 def test_the_score_is_the_mean_validation_accuracy_over_seeds() -> None:
-    outcome = trial.run(problem(), SETTINGS)
+    outcome = trials.run(problem(), SETTINGS)
     scores = []
     for seed in (1000, 1001):
         z = fit(graph(), configure("local-gcl", {**SETTINGS, "seed": seed, "device": "cpu"})).embed(graph())
@@ -59,7 +59,7 @@ def test_labels_of_test_nodes_are_hidden_before_anything_runs() -> None:
 
 def test_settings_that_are_refused_are_noted() -> None:
     # Far too few random features for so low a temperature: sums are negative, and the library stops.
-    outcome = trial.run(problem(), {**SETTINGS, "negatives": "rff", "num_features": 4, "temperature": 0.05})
+    outcome = trials.run(problem(), {**SETTINGS, "negatives": "rff", "num_features": 4, "temperature": 0.05})
     assert outcome.validation is None
     assert outcome.note.startswith("refused: ")
     assert "temperature" in outcome.note
@@ -67,34 +67,34 @@ def test_settings_that_are_refused_are_noted() -> None:
 
 def test_embeddings_that_are_not_finite_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localgcl.training.Model.embed", lambda *_: torch.full((150, 2), torch.nan))
-    assert trial.run(problem(), SETTINGS).note == "refused: the embeddings are not finite"
+    assert trials.run(problem(), SETTINGS).note == "refused: the embeddings are not finite"
 
 
 def test_want_of_memory_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise torch.cuda.OutOfMemoryError
 
-    monkeypatch.setattr(trial, "fit", full)
-    assert trial.run(problem(), SETTINGS).note == "out of GPU memory"
+    monkeypatch.setattr(trials, "fit", full)
+    assert trials.run(problem(), SETTINGS).note == "out of GPU memory"
 
 
 def test_settings_that_do_not_fit_the_memory_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localgcl.training.preflight.free_memory", lambda: 0)
-    assert trial.run(problem(), SETTINGS).note.startswith("refused: training local-gcl with dim ")
+    assert trials.run(problem(), SETTINGS).note.startswith("refused: training local-gcl with dim ")
 
 
 def test_a_bug_is_not_taken_for_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ValueError("the evaluator is at fault")
 
-    monkeypatch.setattr(trial, "validate", broken)
+    monkeypatch.setattr(trials, "validate", broken)
     with pytest.raises(ValueError, match="at fault"):
-        trial.run(problem(), SETTINGS)
+        trials.run(problem(), SETTINGS)
 
 
 def test_what_the_library_warns_of_is_noted() -> None:
     # One dimension, scaled to unit length: every embedding is 1 or -1.
-    outcome = trial.run(problem(), {**SETTINGS, "dim": 1, "steps": 20})
+    outcome = trials.run(problem(), {**SETTINGS, "dim": 1, "steps": 20})
     assert outcome.validation is not None
     assert "collapse" in outcome.note
 

@@ -1,10 +1,12 @@
-"""One trial: train with some settings on a few seeds, and validate."""
+"""Trials: train with some settings on a few seeds and validate; and the loop that proposes the settings of the next one."""
 
 import dataclasses
+import json
 import statistics
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -12,7 +14,9 @@ from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, redrawn_splits
 from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import validate
-from localgcl.experiments.search.space import Settings
+from localgcl.experiments.search import log
+from localgcl.experiments.search.space import SAMPLERS, Settings, Space, key
+from localgcl.experiments.sweep import Sweep
 from localgcl.graph import Graph, Split
 from localgcl.methods import configure
 from localgcl.system.devices import choose_device
@@ -120,18 +124,65 @@ def _embed(problem: Problem, settings: Settings, seed: int) -> torch.Tensor:
     return z
 
 
-# A worker process receives the problem once, then one trial at a time.
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The space, the settings that do not vary, and the point to begin with."""
 
-_kept: Problem | None = None
+    space: Space
+    base: Settings
+    first: Settings
+
+    @classmethod
+    def make(cls, space: Space, base: Settings, method: str, fixed: Mapping[str, Any]) -> "Plan":
+        """A plan whose space includes the values of the first point."""
+        flat = configure(method, base).flat()
+        space = space.without(fixed)
+        first = {option: flat[option] for option in space.values}
+        return cls(space.including(first), {option: flat[option] for option in base}, first)
+
+    def settings(self, point: Settings) -> Settings:
+        return {**self.base, **point}
+
+    def point(self, settings: Settings) -> Settings:
+        """The point whose settings these are."""
+        return {option: settings.get(option) for option in self.space.values}
+
+    def trials(self, rows: list[log.LogRow]) -> list[tuple[Settings, float]]:
+        """Points and scores of the logged rows that belong to this plan: those with its base and a point of its space."""
+        found = []
+        for row in rows:
+            point = self.point({name: _as_option(value) for name, value in json.loads(row["settings"]).items()})
+            inside = all(value in self.space.values[option] for option, value in point.items())
+            if inside and key(self.settings(point)) == row["settings"]:
+                found.append((point, log.score(row)))
+        return found
 
 
-def keep_problem(problem: Problem) -> None:
-    """Keeps the problem that all trials of this process share."""
-    global _kept
-    _kept = problem
+def _as_option(value: Any) -> Any:
+    """A value of the log as options have it: JSON has lists only."""
+    return tuple(value) if isinstance(value, list) else value
 
 
-def run_kept(settings: Settings) -> TrialResult:
-    """`run` on the kept problem."""
-    assert _kept is not None
-    return run(_kept, settings)
+def search(
+    problem: Problem,
+    plan: Plan,
+    rows: list[log.LogRow],
+    record: Callable[[Settings, TrialResult], None],
+    *,
+    sampler: str,
+    seed: int,
+    trials: int,
+    jobs: int,
+) -> None:
+    """Keeps `jobs` trials running until `rows` has `trials`, or the space is used up; `record` adds each result to `rows`."""
+
+    def propose(running: Collection[Settings]) -> Settings | None:
+        tried = [*plan.trials(rows), *((plan.point(settings), None) for settings in running)]
+        if len(tried) >= trials:
+            return None
+        begun = key(plan.first) in {key(point) for point, _ in tried}
+        point = SAMPLERS[sampler](plan.space, tried, seed) if begun else plan.first
+        return None if point is None else plan.settings(point)
+
+    for settings, result in Sweep(run, problem, jobs).results(propose):
+        record(settings, result)

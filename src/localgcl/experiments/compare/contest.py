@@ -1,25 +1,26 @@
-"""The problem that methods are compared on: a graph, and one evaluator for all of them."""
+"""The contest: the graph that methods are compared on, and one evaluator for all of them."""
 
 import dataclasses
 import functools
+import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.datasets.drawing import FEW, default_share, in_percent
 from localgcl.evaluation import PRESETS, Scores, evaluate, validate
 from localgcl.evaluation.inputs import read_classes, read_graph, read_tasks
-from localgcl.experiments.compare.identity import fingerprint
 from localgcl.graph import Graph, Split
 
 
 @dataclasses.dataclass(frozen=True)
-class Problem:
-    """What all cells share.
+class Contest:
+    """What all contenders share.
 
     Args:
         graph: With its labels.
@@ -29,8 +30,8 @@ class Problem:
         on: The nodes that are scored.
         device: Where to train and score.
         force_memory: Train though it is estimated not to fit.
-        jobs: How many cells run at a time.
-        made: Version, commit and hardware, read once: the source may be edited while cells run.
+        jobs: How many contenders run at a time.
+        made: Version, commit and hardware, read once: the source may be edited while they run.
     """
 
     graph: Graph
@@ -92,7 +93,7 @@ class Problem:
         y, classes = read_classes(known.y, learnt=probe.uses_splits and tests, names=graph.class_names)
         if splits is not None:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", LocalGCLWarning)  # each cell notes them
+                warnings.simplefilter("ignore", LocalGCLWarning)  # each contender notes them
                 read_tasks(torch.zeros(len(y), 1), y, classes, splits, validates=probe.validates, tests=tests)
 
     def score(self, z: Any, seed: int) -> Scores:
@@ -102,3 +103,35 @@ class Problem:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'s' * (number != 1)}"
+
+
+# What the user calls things, and what follows from the other fields.
+_NOT_CONTENT = ("node_ids", "name", "feature_names", "class_names", "structure", "folder", "encoding", "structural")
+
+
+def fingerprint(graph: Graph) -> str:
+    """A hash of edges, features, labels and splits, in twelve digits; names do not count. O(|E| + feature values).
+
+    Example:
+        >>> path = Graph.from_edges([0, 1], [1, 2], x=torch.eye(3))
+        >>> fingerprint(path) == fingerprint(dataclasses.replace(path, name="path"))
+        True
+    """
+    digest = hashlib.sha256()
+    for field in dataclasses.fields(graph):
+        if field.name not in _NOT_CONTENT:
+            for part in _tensors(getattr(graph, field.name)):
+                digest.update(f"{field.name} {part.dtype} {tuple(part.shape)}\n".encode())
+                digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        sparse = value.layout == torch.sparse_csr
+        yield from (value.crow_indices(), value.col_indices(), value.values()) if sparse else (value,)
+    elif isinstance(value, Split):
+        yield from (value.train, value.val, value.test)
+    elif value is not None:
+        for part in value:
+            yield from _tensors(part)

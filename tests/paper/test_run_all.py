@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from localgcl.experiments import sweep
 from localgcl.methods import configure
 from localgcl.system.workers import Workers
-from paper import running
-from paper.cells import Cell
-from paper.running import run_all
+from paper import cells as module
+from paper.cells import Cell, run_all
 from paper.store import LEDGER_FIELDS, ResultRow, Store
 from tests.experiments.copying import Copying
 from tests.paper.problems import TINY, cell, evaluations, out_of_memory, row
@@ -21,7 +21,7 @@ Run = Callable[..., dict[str, Any]]
 @pytest.fixture(autouse=True)
 def _committed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests do not depend on the state of this checkout."""
-    monkeypatch.setattr(running, "check_committed", lambda _: None)
+    monkeypatch.setattr(module, "check_committed", lambda _: None)
 
 
 def numbers(mine: ResultRow) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
         cells.append(mine)
         return numbers(row(mine, 80.0 + mine.seed))
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(module, "run", run)
     return cells
 
 
@@ -83,7 +83,7 @@ def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest
             raise (ValueError("the loss became\n  nan"), RuntimeError("no kernel"), FileNotFoundError("no cora"))[mine.seed]
         return numbers(row(mine))
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(module, "run", run)
     store = Store(tmp_path)
     failures, said = everything([cell(seed) for seed in range(4)], store)
     assert failures == [
@@ -97,13 +97,13 @@ def test_a_failure_stops_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_mistake_in_the_code_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "run", lambda *_: dict[str, Any]()["nothing"])
+    monkeypatch.setattr(module, "run", lambda *_: dict[str, Any]()["nothing"])
     with pytest.raises(KeyError, match="nothing"):
         everything([cell()], Store(tmp_path))
 
 
 def test_out_of_memory_is_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "run", lambda mine, *_: out_of_memory(mine))
+    monkeypatch.setattr(module, "run", lambda mine, *_: out_of_memory(mine))
     store = Store(tmp_path)
     failures, said = everything([cell()], store)
     assert failures == []
@@ -128,8 +128,8 @@ def test_after_so_many_minutes_no_cell_is_started(tmp_path: Path, monkeypatch: p
         clock.now += 60
         return numbers(row(mine))
 
-    monkeypatch.setattr(running, "run", run)
-    monkeypatch.setattr(running, "time", clock)
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(sweep, "time", clock)
     store = Store(tmp_path)
     cells = [cell(seed) for seed in range(5)]
     assert everything(cells, store, minutes=1.5)[1][-1] == "time is up, cells left: 3; repeat the command to go on"
@@ -143,7 +143,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return numbers(row(mine))
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(module, "run", run)
     store = Store(tmp_path)
     with pytest.raises(KeyboardInterrupt, match="stopped after 1 of 3 cells; results are kept, repeat the command to go on"):
         everything([cell(0), cell(1), cell(2)], store)
@@ -156,7 +156,7 @@ def test_recipes_are_checked_before_anything_runs(tmp_path: Path, monkeypatch: p
     def refuse(commit: str | None) -> None:
         raise ValueError(f"{commit}: not committed")
 
-    monkeypatch.setattr(running, "check_committed", refuse)
+    monkeypatch.setattr(module, "check_committed", refuse)
     for commit in (None, "abc"):  # a named commit does not bypass the check
         with pytest.raises(ValueError, match=f"{commit}: not committed"):
             run_all([cell(1)], Store(tmp_path), device="cpu", commit=commit)
@@ -168,7 +168,7 @@ def test_recipes_are_checked_before_anything_runs(tmp_path: Path, monkeypatch: p
 def test_processes_give_the_same_rows_and_outlive_a_failure(
     workers: type[Workers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "Workers", workers)
+    monkeypatch.setattr(sweep, "Workers", workers)
     # Spawned processes know nothing of what is patched here: a real graph that needs no files.
     tiny = configure("local-gcl", TINY)
     wanted = [Cell(tiny, graph, seed, protocol="knn") for graph, seed in (("digits", 0), ("digitz", 0), ("digits", 1))]
