@@ -103,7 +103,7 @@ def points(experiment: Experiment, results: Results) -> list[dict[str, str]]:
 
 
 def why_empty(line: Line, graph: str, rows: Sequence[ResultRow] = ()) -> str:
-    """What a cell says that has no number."""
+    """The text of a cell without a number."""
     if rows:
         return rows[0]["outcome"]
     return NO_SETTINGS if line.settings(graph) is None else NOT_RUN
@@ -111,15 +111,15 @@ def why_empty(line: Line, graph: str, rows: Sequence[ResultRow] = ()) -> str:
 
 def missing(experiment: Experiment, results: Results) -> list[str]:
     """What has not been run yet, one line for each row."""
-    told: dict[str, dict[str, dict[str, list[str]]]] = {}  # by row, what is missing, and graph: the points of a curve
+    gaps: dict[str, dict[str, dict[str, list[str]]]] = {}  # by row, what is missing, and graph: the points of a curve
     for line, graph in experiment.places():
         rows = found(line, graph, experiment, results)
         if len(rows) < line.seeds:
             what = f"{len(rows)} of {line.seeds} seeds" if rows else why_empty(line, graph)
-            at = told.setdefault(line.label, {}).setdefault(what, {}).setdefault(graph, [])
+            at = gaps.setdefault(line.label, {}).setdefault(what, {}).setdefault(graph, [])
             at += [] if line.value is None else [str(line.value)]
 
     def places(where: Mapping[str, Sequence[str]]) -> str:
         return ", ".join(f"{graph} ({experiment.axis} = {', '.join(at)})" if at else graph for graph, at in where.items())
 
-    return [f"{label}: " + "; ".join(f"{what} on {places(where)}" for what, where in by.items()) for label, by in told.items()]
+    return [f"{label}: " + "; ".join(f"{what} on {places(where)}" for what, where in by.items()) for label, by in gaps.items()]

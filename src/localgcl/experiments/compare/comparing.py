@@ -78,8 +78,7 @@ def compare(
     method that cannot be trained on the graph, for example for want of memory, gets a line that says why.
 
     With `out`, each result is added to compare.csv in that folder as it comes, and the table is written beside it. Called
-    again, results that are there are not computed again; those of another graph or of other settings stay in the file and
-    do not count.
+    again, it computes what is missing; results of another graph or of other settings stay in the file and do not count.
 
     Args:
         graph: The name of a data set, a `Source` (your own files), a `Graph` with labels, or anything that `as_graph` takes.
@@ -126,7 +125,7 @@ def compare(
         found[contender.key] = row
         if file is not None:
             file.append(row)
-        return f"{row['method']} seed {row['seed']}: {_told(row)}"
+        return f"{row['method']} seed {row['seed']}: {_outcome(row)}"
 
     Sweep(run, contest, contest.jobs).run_all(todo, record, say=say, unit="results", kept=file is not None)
     rows = [found[contender.key] for contender in everyone]
@@ -149,7 +148,7 @@ def _known(file: RowFile) -> dict[tuple[str, int], Row]:
 
 
 def _stored(file: RowFile | None, rows: Sequence[Row]) -> str:
-    """What there is already, for the user."""
+    """How many results are stored already, for the user; empty if none are."""
     if file is None or not rows:
         return ""
     failed = sum(row["outcome"] != "ok" for row in rows)
@@ -182,7 +181,7 @@ def _contest(graph: Graph, options: CompareOptions) -> Contest:
     )
 
 
-def _told(row: Row) -> str:
+def _outcome(row: Row) -> str:
     if row["outcome"] != "ok":
         return f"failed: {row['outcome']}"
     return f"{float(row['score']):.2f} ({row['steps']} steps in {float(row['seconds']):.1f} s)"

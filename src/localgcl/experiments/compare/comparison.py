@@ -19,6 +19,12 @@ from localgcl.methods import METHODS
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 
+_COSTS = (
+    "seconds: median wall time of a training, preparation of the graph included. memory: median peak of a training above what "
+    "the process held before."
+)
+_BOLD = "Bold: within noise of the highest mean."
+
 Scores = Mapping[int, float]
 """Scores to compare, by seed; of one seed, by split. A seed's score is the mean over its splits: scores of one embedding
 are not independent."""
@@ -54,19 +60,19 @@ class Line:
     @property
     def notes(self) -> list[str]:
         """Why it failed, and the first warning; with the number of seeds where it is not all of them."""
-        told = {
+        found = {
             "failed: ": [row["outcome"] for row in self.rows if row["outcome"] != "ok"],
             "": [row["note"] for row in self.rows if row["note"]],
         }
         total = len(self.rows)
         return [
             f"{self.method}{f' ({len(texts)} of {total} seeds)' if len(texts) < total else ''}: {kind}{texts[0]}"
-            for kind, texts in told.items()
+            for kind, texts in found.items()
             if texts
         ]
 
     def cells(self, seeds: int) -> list[str]:
-        """The text of each column; the number of seeds stands beside a mean over fewer than `seeds`."""
+        """The cells of its row. A mean over fewer than `seeds` seeds says over how many."""
         if not self.scores:
             return [self.method, "failed", *[""] * 5]
         score = mean_and_deviation(list(self.scores.values()))
@@ -78,7 +84,7 @@ class Line:
         return [self.method, f"**{score}**" if self.level else score, difference, *(self._median(*cost) for cost in costs)]
 
     def numbers(self) -> dict[str, Any]:
-        """The same, by `FIELDS`; empty where there is no number."""
+        """Its row as numbers, by `FIELDS`; empty where there is none."""
         values, gap = list(self.scores.values()), self.gap
         return {
             "method": self.method,
@@ -138,13 +144,6 @@ def _scores(rows: Sequence[Row], seeds: int) -> Scores:
     if seeds > 1:
         return {int(row["seed"]): float(row["score"]) for row in rows}
     return dict(enumerate(json.loads(rows[0]["scores"]))) if rows else {}
-
-
-_COSTS = (
-    "seconds: median wall time of a training, preparation of the graph included. memory: median peak of a training above what "
-    "the process held before."
-)
-_BOLD = "Bold: within noise of the highest mean."
 
 
 @dataclasses.dataclass(frozen=True)

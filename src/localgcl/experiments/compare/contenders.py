@@ -67,8 +67,8 @@ def run(contest: Contest, contender: Contender) -> Row:
             row |= _result(contest, contender)
         except (ValueError, RuntimeError, MemoryError) as error:
             row["outcome"] = " ".join(str(error).split()) or type(error).__name__
-    told = [str(warning.message) for warning in caught if issubclass(warning.category, LocalGCLWarning)]
-    row["note"] = told[0] if told else ""
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, LocalGCLWarning)]
+    row["note"] = notes[0] if notes else ""
     return {name: str(value) for name, value in row.items()}
 
 

@@ -17,6 +17,9 @@ from localgcl.evaluation import PRESETS, Scores, evaluate, validate
 from localgcl.evaluation.inputs import read_classes, read_graph, read_tasks
 from localgcl.graph import Graph, Split
 
+# Names, and what follows from other fields.
+_NOT_CONTENT = ("node_ids", "name", "feature_names", "class_names", "structure", "folder", "encoding", "structural")
+
 
 @dataclasses.dataclass(frozen=True)
 class Contest:
@@ -103,10 +106,6 @@ class Contest:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'s' * (number != 1)}"
-
-
-# What the user calls things, and what follows from the other fields.
-_NOT_CONTENT = ("node_ids", "name", "feature_names", "class_names", "structure", "folder", "encoding", "structural")
 
 
 def fingerprint(graph: Graph) -> str:

@@ -26,10 +26,13 @@ from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 from localgcl.training.baselines import random_init, raw_features
 
+Groups = dict[str, list[RunFolder]]
+"""Runs by the label of the row that they are averaged in."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What is to be predicted.
+    """What embeddings are to predict.
 
     Args:
         graph: With the classes of nodes, and perhaps splits.
@@ -61,7 +64,7 @@ class Answers:
 
     @classmethod
     def known(cls, graph: Graph, found: Labels | NDArray[Any], task: TASK) -> "Answers":
-        """What was read from a file."""
+        """From labels or targets that were read from a file."""
         if isinstance(found, Labels):
             return cls(graph.derived(y=torch.from_numpy(found.numbers), class_names=found.names))
         return cls(graph, found, task)
@@ -85,9 +88,9 @@ class Answers:
                 )
             kind: Any = self.task
             return evaluate_targets(z, self.targets, task=kind, train_share=train_share, num_splits=num_splits, seed=drawn)
-        splits, told = _splits(protocol, self.graph, num_splits, drawn, train_share)
+        splits, how = _splits(protocol, self.graph, num_splits, drawn, train_share)
         scores = evaluate(z, self.graph, splits, protocol=protocol, seed=seed, device=device)
-        return dataclasses.replace(scores, splits=told)
+        return dataclasses.replace(scores, splits=how)
 
 
 def unconnected(number: int) -> Graph:
@@ -104,10 +107,6 @@ def _splits(protocol: str, graph: Graph, num: int, seed: int, train_share: float
     if graph.splits and train_share is None:
         return graph.splits, OWN
     return drawn_splits(graph, num, seed, train_share)
-
-
-Groups = dict[str, list[RunFolder]]
-"""Runs by the label of the row that they are averaged in."""
 
 
 def compare_runs(
@@ -211,9 +210,9 @@ def _by_settings(runs: Sequence[RunFolder]) -> Groups:
 
 
 def _baseline(name: str, groups: Groups, key: Callable[[Config], Hashable], alone: bool) -> Groups:
-    """The runs whose baseline `name` is scored: by what decides it, `key` of the settings, one run of each seed.
+    """Groups runs that share the baseline `name`: those whose settings have the same `key`. One run of each seed is scored.
 
-    Where all runs are scored on the same splits (`alone`), one is enough.
+    Where all runs are scored on the same splits (`alone`), one run is enough.
     """
     found: dict[Hashable, tuple[list[str], dict[int, RunFolder]]] = {}
     for label, members in groups.items():

@@ -30,6 +30,9 @@ from localgcl.training.preflight import check_files
 
 PATIENCE = 20.0
 """Seconds for timing steps."""
+_MOST_EDGES = 50_000_000
+"""Edges whose components are counted: more than these take minutes and gigabytes."""
+Part = TypeVar("Part")
 
 
 def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) 
         graph.
     """
     found = read(source)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "name": found.graph.name if found.graph is not None else None,
         "problems": found.problems,
         "notes": found.notes,
@@ -53,8 +56,8 @@ def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) 
         "encoded": found.encoded,
     }
     if found.graph is None:
-        return told
-    return told | inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
+        return report
+    return report | inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
 
 
 def inspect_graph(
@@ -90,10 +93,6 @@ def inspect_graph(
         "device": str(place),
         "methods": method_costs(graph, dataset, place, seconds=seconds),
     }
-
-
-_MOST_EDGES = 50_000_000
-"""Edges whose components are counted: more than these take minutes and gigabytes."""
 
 
 def structure_facts(graph: Graph, undirected: CSR) -> dict[str, Any]:
@@ -146,9 +145,6 @@ def undirected_edges(graph: Graph) -> CSR:
     return graph.csr if graph.folder is not None else graph.symmetrized().csr.without_loops
 
 
-Part = TypeVar("Part")
-
-
 @dataclasses.dataclass
 class Reading:
     """What was read, and what went wrong.
@@ -170,19 +166,19 @@ class Reading:
     structural: bool = False
 
     def attempt(self, read: Callable[[], Part]) -> Part | None:
-        """What `read` returns; None if it fails, and then there is one more problem."""
+        """Returns what `read` returns; if it fails, adds a problem and returns None."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LocalGCLWarning)
             try:
                 return read()
             except (ValueError, OSError, OutOfMemory) as error:
-                told = " ".join(str(error).split())
-                if told not in self.problems:
-                    self.problems.append(told)
+                problem = " ".join(str(error).split())
+                if problem not in self.problems:
+                    self.problems.append(problem)
                 return None
             finally:
-                told_notes = [str(note.message) for note in caught if issubclass(note.category, LocalGCLWarning)]
-                self.notes += [note for note in told_notes if note not in self.notes]
+                notes = [str(note.message) for note in caught if issubclass(note.category, LocalGCLWarning)]
+                self.notes += [note for note in notes if note not in self.notes]
 
 
 def read(source: Source) -> Reading:
@@ -223,7 +219,7 @@ def _features(found: Reading, path: Path, columns: Columns) -> Rows | None:
 
 
 def _joined(found: Reading, edges: Edges, rows: Rows | None, classes: Rows | None, name: str) -> Graph | None:
-    """The graph of all parts; where they do not fit each other, of fewer."""
+    """Joins all parts into a graph; where they do not fit each other, fewer of them."""
     attempts = dict.fromkeys([(rows is not None, classes is not None), (rows is not None, False), (False, False)])
     for features, labels in attempts:
         given = rows if features else None, classes if labels else None

@@ -83,6 +83,10 @@ class TrialResult:
     seconds: float
     note: str = ""
 
+    def columns(self) -> log.LogRow:
+        """The columns of the log that it fills."""
+        return {name: "" if value is None else str(value) for name, value in dataclasses.asdict(self).items()}
+
 
 def run(problem: Problem, settings: Settings) -> TrialResult:
     """Trains and validates once per seed. Notes, and does not raise, if settings are refused or do not fit into memory."""
@@ -103,9 +107,9 @@ def run(problem: Problem, settings: Settings) -> TrialResult:
     seconds = round(time.perf_counter() - started, 2)
     if note:
         return TrialResult(None, None, seconds, note)
-    told = [str(warning.message) for warning in caught if issubclass(warning.category, LocalGCLWarning)]
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, LocalGCLWarning)]
     deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
-    return TrialResult(round(statistics.fmean(scores), 4), round(deviation, 4), seconds, told[0] if told else "")
+    return TrialResult(round(statistics.fmean(scores), 4), round(deviation, 4), seconds, notes[0] if notes else "")
 
 
 class _Refused(Exception):
@@ -126,7 +130,7 @@ def _embed(problem: Problem, settings: Settings, seed: int) -> torch.Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The space, the settings that do not vary, and the point to begin with."""
+    """What a search tries: the space, the settings that do not vary, and the point to begin with."""
 
     space: Space
     base: Settings
@@ -159,7 +163,7 @@ class Plan:
 
 
 def _as_option(value: Any) -> Any:
-    """A value of the log as options have it: JSON has lists only."""
+    """A value of the log as an option has it: JSON has lists where options have tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -140,8 +140,7 @@ def tune(
         say(f"{len(plan.trials(rows))} trials are in {trials_file} already")
 
     def record(settings: Settings, result: TrialResult) -> None:
-        told = {field: "" if value is None else str(value) for field, value in dataclasses.asdict(result).items()}
-        row = {**shared, **told, "settings": key(settings), "date": now()}
+        row = {**shared, **result.columns(), "settings": key(settings), "date": now()}
         log.append(trials_file, row)
         rows.append(row)  # after it is stored: Ctrl-C may come while it is
         if log.best(rows):
@@ -211,6 +210,8 @@ def finals(
 ) -> list[log.LogRow]:
     """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Logged finals are not run again.
 
+    The best of many noisy scores is partly the luckiest: further seeds tell.
+
     Args:
         graph: As loaded; the labels of test nodes are hidden here.
         rows: Trials; at least one has a score.
@@ -231,11 +232,10 @@ def finals(
     for row in entered:
         settings = row["settings"]
         if settings not in known:
-            outcome = dataclasses.asdict(run(problem, json.loads(settings)))
-            told = {name: "" if value is None else str(value) for name, value in outcome.items()}
-            known[settings] = {**shared, **told, "settings": settings, "date": now()}
+            result = run(problem, json.loads(settings))
+            known[settings] = {**shared, **result.columns(), "settings": settings, "date": now()}
             log.append(path, known[settings])
         found.append(known[settings])
-        result = found[-1]["validation"] or found[-1]["note"]
-        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {result} on {shared['seeds']}  {settings}")
+        now_scored = found[-1]["validation"] or found[-1]["note"]
+        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {now_scored} on {shared['seeds']}  {settings}")
     return found
