@@ -76,8 +76,6 @@ SEEDS = (
     f"compare {SOURCE} --methods dgi local-gcl --seeds 1 --protocol knn --set steps=2 dim=8 --device cpu --out new",
     "datasets",
     "methods --nodes 10",
-    "bench --list",
-    "reproduce table-main --graphs cora",
     "--help",
 )
 
