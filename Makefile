@@ -25,7 +25,7 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)
-	$(BIN)/localgcl bench all --suite standard --seconds 1 --repeats 10 --out build/bench.csv
+	$(BIN)/python -m paper bench all --suite standard --seconds 1 --repeats 10 --out build/bench.csv
 
 # The pages and README tables that are made from results/ and benchmarks/results/.
 pages: $(INSTALLED)

@@ -5,4 +5,4 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 """The repository that these tools belong to."""
 BENCH = ROOT / "benchmarks" / "results" / "bench.csv"
-"""What `localgcl bench` measured, in the repository."""
+"""What `python -m paper bench` measured, in the repository."""

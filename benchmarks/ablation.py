@@ -13,10 +13,10 @@ from typing import Any
 
 from benchmarks.claim_figures import draw_others
 from localgcl.datasets import load
-from localgcl.experiments.reproduce.statistics import paired
-from localgcl.experiments.reproduce.store import short
-from localgcl.experiments.search.trial import Problem, trial_seeds
-from localgcl.experiments.search.trial import run as validated
+from localgcl.experiments.search.trials import Problem, trial_seeds
+from localgcl.experiments.search.trials import run as validated
+from localgcl.experiments.statistics import paired
+from localgcl.experiments.tables import short
 from localgcl.recipes import recipe
 from localgcl.system.devices import choose_device
 from localgcl.system.provenance import provenance

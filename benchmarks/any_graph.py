@@ -19,12 +19,13 @@ from benchmarks.comparison import listed
 from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from benchmarks.files import write_between
 from localgcl import compare
-from localgcl.experiments.compare.cells import FIELDS, Row
-from localgcl.experiments.compare.summary import Line, lines
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS, short
+from localgcl.experiments.compare.comparison import Line, lines
+from localgcl.experiments.compare.contenders import FIELDS, Row
+from localgcl.experiments.tables import short
 from localgcl.methods import find_method
 from localgcl.recipes import length_for
 from localgcl.system.store import RowFile
+from paper.store import LEDGER_FIELDS
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")
 TEN = (*RIVALS, "dgi", "gmi", "mvgrl", "gca", "afgrl", "af-gcl")

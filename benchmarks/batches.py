@@ -17,7 +17,7 @@ import torch
 from localgcl.datasets import load
 from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import evaluate, validate
-from localgcl.experiments.reproduce.store import short
+from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from benchmarks import BENCH, ROOT, files
 from benchmarks.bench_plot import AXES, QUANTITIES, RULE, picture_name, plot, series
-from localgcl.experiments.bench.setups import BENCHMARKS
-from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes
+from paper.bench.setups import BENCHMARKS
+from paper.bench.table import BenchRow, hardware, newest, read
 
 START, END = "<!-- speed: python -m benchmarks.bench_page -->", "<!-- end of speed -->"
 _HEAD = """# Speed and memory
@@ -20,8 +20,8 @@ Local-GCL never makes a tensor of N x N or N x D numbers. This page compares the
 PyTorch, first on graphs of real size, then part by part and size by size. To measure your own machine:
 
 ```text
-localgcl bench all --suite standard --memory      small sizes
-localgcl bench all --suite acceptance             the sizes of real graphs
+python -m paper bench all --suite standard --memory      small sizes
+python -m paper bench all --suite acceptance             the sizes of real graphs
 ```
 
 ## Summary"""
@@ -38,7 +38,8 @@ _READING = f"""## How to read the tables
 - {RULE}"""
 _SOURCE = """## Where the numbers come from
 
-`localgcl bench` adds rows to `benchmarks/results/bench.csv`, and `python -m benchmarks.bench_page` writes this page from it."""
+`python -m paper bench` adds rows to `benchmarks/results/bench.csv`, and `python -m benchmarks.bench_page` writes this page from
+it."""
 
 _PAIRS = (
     ("negative-term", "ours", "dense-rff", "all-pairs term by random features; plain: dense features"),
@@ -172,7 +173,7 @@ def _made(rows: Sequence[BenchRow]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_page", description=__doc__)
-    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what localgcl bench has measured")
+    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what python -m paper bench has measured")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "speed.md", metavar="FILE", help="the page to write")
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md", metavar="FILE", help="whose table to replace")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Draws time and memory against N, d and D with fitted exponents, from the table that `localgcl bench` writes.
+"""Draws time and memory against N, d and D with fitted exponents, from the table that `python -m paper bench` writes.
 
 python -m benchmarks.bench_plot FOLDER
 """
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import BENCH
-from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
-from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas, size_label
+from paper.bench.table import BenchRow, hardware, newest, read
+from paper.plots import COLOURS, MARKERS, canvas, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def _panel(axes: "Axes", axis: str, quantity: str, lines: list[Series]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_plot", description=__doc__)
     parser.add_argument("folder", type=Path, help="where to write, one PNG for each benchmark and machine")
-    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what localgcl bench has measured")
+    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what python -m paper bench has measured")
     options = parser.parse_args(arguments)
     for path in plot(read(options.table), options.folder, "png").values():
         print(f"written: {path}")

@@ -5,7 +5,7 @@
 
 GMI's released evaluation reads the test accuracy every 100 steps of its classifier and reports the highest. AFGRL's reads
 validation accuracy every 5 epochs of pre-training and reports the test accuracy of the best epoch. Both are repeated here,
-beside what `localgcl reproduce table-published` does: classifier steps picked on validation, last epoch. The numbers explain a
+beside what `python -m paper table-published` does: classifier steps picked on validation, last epoch. The numbers explain a
 gap; they are not results of the methods, and those picked by test labels would not be fair as such.
 Rows are added to benchmarks/results/causes.csv as they come.
 """

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.comparison import best_of
 from benchmarks.evidence import AUGMENTING, Evidence
-from localgcl.experiments.reproduce import block_models, plots, theorem_error, theorem_features
-from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, points
-from localgcl.experiments.reproduce.statistics import Difference
+from localgcl.experiments.statistics import Difference
+from paper import block_models, plots, theorem_error, theorem_features
+from paper.experiments import EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
+from paper.lookup import difference, points
+from paper.plots import COLOURS, MARKERS, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.claim_figures import draw
 from benchmarks.evidence import EVIDENCE, Evidence
 from localgcl.config import read_toml
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes
 
 CLAIMS = Path(__file__).with_name("claims.toml")
 HOLDS = {"yes": "Holds", "in part": "Holds in part", "no": "Does not hold"}

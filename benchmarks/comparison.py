@@ -5,12 +5,12 @@ import statistics
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from localgcl.experiments.reproduce.experiments import EQUAL, EXPERIMENTS, PRINTED
-from localgcl.experiments.reproduce.lookup import difference, found, scored, untrained
-from localgcl.experiments.reproduce.result_cells import NOTES
-from localgcl.experiments.reproduce.statistics import Difference
-from localgcl.experiments.reproduce.store import ResultRow, Results
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.statistics import Difference
+from localgcl.experiments.tables import pipes
+from paper.experiments import EQUAL, EXPERIMENTS, PRINTED
+from paper.lookup import difference, found, scored, untrained
+from paper.store import ResultRow, Results
+from paper.tables import NOTES
 
 NAMES = {"pubmed": "PubMed", "cs": "CS"}
 _ROWS = {"table-main": PRINTED.label, "table-heterophily": EQUAL.label}

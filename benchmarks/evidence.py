@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.comparison import Pair, best_of, pairs
-from localgcl.experiments.bench.table import BenchRow, hardware, newest
-from localgcl.experiments.reproduce import memory
-from localgcl.experiments.reproduce.experiments import CITATIONS, EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
-from localgcl.experiments.reproduce.lookup import found, scored
-from localgcl.experiments.reproduce.store import ResultRow, Results
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes
 from localgcl.methods import METHODS
+from paper import memory
+from paper.bench.table import BenchRow, hardware, newest
+from paper.experiments import CITATIONS, EQUAL, EXPERIMENTS, MAIN, OURS, PRINTED
+from paper.lookup import found, scored
+from paper.store import ResultRow, Results
 
 AUGMENTING = tuple(name for name, kind in METHODS.items() if kind.augments)
 NOT_RUN = "Not run yet."

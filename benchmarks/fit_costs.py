@@ -1,4 +1,4 @@
-"""Fits the cost model of the negative term (`localgcl.ops.costs`) to what `localgcl bench negative-term` measured.
+"""Fits the cost model of the negative term (`localgcl.ops.costs`) to what `python -m paper bench negative-term` measured.
 
 python -m benchmarks.fit_costs
 """
@@ -16,10 +16,10 @@ from scipy.optimize import nnls
 
 from benchmarks import BENCH, ROOT
 from localgcl.config import read_toml
-from localgcl.experiments.bench.setups import FORMS
-from localgcl.experiments.bench.table import BenchRow, hardware, newest, read
 from localgcl.ops.costs import Coefficients, Form, counts
 from localgcl.system.files import replacing
+from paper.bench.setups import FORMS
+from paper.bench.table import BenchRow, hardware, newest, read
 
 COSTS = ROOT / "src" / "localgcl" / "ops" / "costs.toml"
 _LEAST = 4  # rows: one more than there are coefficients of time
@@ -52,7 +52,8 @@ def fit(rows: Sequence[BenchRow]) -> dict[str, Fit]:
             fits[kind] = Fit(_source(mine), forms, {form: _error(form, forms[form], groups[form]) for form in forms})
     if not fits:
         raise ValueError(
-            f"no form of the negative term has {_LEAST} rows; measure some: localgcl bench negative-term --suite standard"
+            f"no form of the negative term has {_LEAST} rows; measure some: "
+            "python -m paper bench negative-term --suite standard"
         )
     return fits
 
@@ -118,7 +119,7 @@ def _least_squares(works: NDArray[np.float64], values: NDArray[np.float64]) -> l
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_costs", description=__doc__)
-    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what localgcl bench has measured")
+    parser.add_argument("--table", type=Path, default=BENCH, metavar="CSV", help="what python -m paper bench has measured")
     parser.add_argument("--commit", help="use only rows of this commit")
     parser.add_argument("--to", type=Path, metavar="FILE", help="where to write (default: the package's own costs.toml)")
     options = parser.parse_args(arguments)

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from benchmarks.development import GRAPHS
 from localgcl.evaluation import validate
-from localgcl.experiments.reproduce.store import short
-from localgcl.experiments.search.trial import Problem, trial_seeds
+from localgcl.experiments.search.trials import Problem, trial_seeds
+from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.losses.local import LocalTerms, unit_rows

@@ -11,8 +11,8 @@ from benchmarks import BENCH, ROOT, claims, published_page, results_page
 from benchmarks.comparison import in_short
 from benchmarks.evidence import Evidence
 from benchmarks.files import write, write_between
-from localgcl.experiments.bench import table
-from localgcl.experiments.reproduce.store import Store
+from paper.bench import table
+from paper.store import Store
 
 PUBLISHED = "_static/published.svg"
 START, END = "<!-- results: python -m benchmarks.pages -->", "<!-- end of results -->"

@@ -37,12 +37,12 @@ from benchmarks.large.generate import BlockModel
 from benchmarks.peer_systems import SYSTEMS, Input
 from localgcl.datasets import random_splits
 from localgcl.evaluation import validate
-from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
-from localgcl.experiments.reproduce.store import short
+from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
 from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
+from paper.plots import COLOURS, MARKERS, canvas
 
 MINUTES, GIB = 30, 20
 LABELLED = 10_000

@@ -5,12 +5,11 @@ import statistics
 from pathlib import Path
 
 from benchmarks import ROOT
-from localgcl.experiments.reproduce.canvas import COLOURS, canvas
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS
-from localgcl.experiments.reproduce.result_cells import PUBLISHED_COLUMNS
-from localgcl.experiments.reproduce.result_tables import tables
-from localgcl.experiments.reproduce.store import Results, short
-from localgcl.experiments.reproduce.table import pipes
+from localgcl.experiments.tables import pipes, short
+from paper.experiments import EXPERIMENTS
+from paper.plots import COLOURS, canvas
+from paper.store import Results
+from paper.tables import PUBLISHED_COLUMNS, tables
 
 CAUSES = ROOT / "benchmarks" / "results" / "causes.csv"
 Rows = list[dict[str, str]]
@@ -34,7 +33,7 @@ its figures. We have not looked into the other misses."""
 _CAUSES_CAPTION = "Test accuracy in % by what picks the step, mean over seeds."
 _SOURCE = """## Where the numbers come from
 
-- Accuracies (`localgcl reproduce table-published`, kept in `results/results.csv`): {results}
+- Accuracies (`python -m paper table-published`, kept in `results/results.csv`): {results}
 - Why GMI and AFGRL miss (`python -m benchmarks.causes`, kept in `benchmarks/results/causes.csv`): {causes}
 - This page: `python -m benchmarks.pages`."""
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from benchmarks import claims, searches
 from benchmarks.comparison import Place, explained, listed, long_table, places, sentence
-from localgcl.experiments.reproduce import lookup, plots
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS
-from localgcl.experiments.reproduce.result_tables import tables
-from localgcl.experiments.reproduce.store import Results, Store
-from localgcl.experiments.reproduce.studies import STUDIES, read
-from localgcl.experiments.reproduce.table import Table, markdown
+from localgcl.experiments.tables import Table, markdown
 from localgcl.methods import METHODS
+from paper import lookup, plots
+from paper.experiments import EXPERIMENTS
+from paper.store import Results, Store
+from paper.studies import STUDIES, read
+from paper.tables import tables
 
 _WHAT = """# Results
 
@@ -30,7 +30,7 @@ _SPLITS = """Splits are public on Cora, Citeseer, PubMed and arXiv, ten public o
 drawn with each seed (10/10/80%), the same nodes for all methods. What has not been run says so."""
 _SOURCE = """## Where the numbers come from
 
-`localgcl reproduce NAME` adds results to the folder `results`, and `python -m benchmarks.pages` writes this page from it. A
+`python -m paper NAME` adds results to the folder `results`, and `python -m benchmarks.pages` writes this page from it. A
 result is stored with its settings, seed, hardware, date and commit ([details](reproducing.md)); {entered} results were entered
 from a printed log.
 
@@ -51,7 +51,7 @@ def page(store: Store, pictures: Path) -> str:
             continue  # has a page of its own
         drawn = lookup.points(experiment, results)
         if not drawn:
-            parts.append(f"## {experiment.title}\n\n`localgcl reproduce {name}`: not run yet.")
+            parts.append(f"## {experiment.title}\n\n`python -m paper {name}`: not run yet.")
             continue
         (first, *others) = tables(name, experiment, results)
         parts.append(_shown(first))
@@ -63,7 +63,7 @@ def page(store: Store, pictures: Path) -> str:
     parts += [] if below is None else [_shown(below)]
     for name, study in STUDIES.items():
         if name not in studies:
-            parts.append(f"## {study.title}\n\n`localgcl reproduce {name}`: not run yet.")
+            parts.append(f"## {study.title}\n\n`python -m paper {name}`: not run yet.")
             continue
         table = study.show(studies[name])
         parts.append(_shown(table))
@@ -109,4 +109,4 @@ def _shown(table: Table, level: int = 2) -> str:
 
 
 def _made(name: str, table: Table) -> str:
-    return f"- {table.title} (`localgcl reproduce {name}`): {table.source}"
+    return f"- {table.title} (`python -m paper {name}`): {table.source}"

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS, OURS
-from localgcl.experiments.reproduce.lookup import found, scored
-from localgcl.experiments.reproduce.paper import printed
-from localgcl.experiments.reproduce.store import Results
-from localgcl.experiments.reproduce.table import Table
 from localgcl.experiments.search import log
+from localgcl.experiments.tables import Table
+from paper.experiments import EXPERIMENTS, OURS
+from paper.lookup import found, scored
+from paper.printed import printed
+from paper.store import Results
 
 
 def table(results: Results, tuning: Path) -> Table | None:

@@ -24,7 +24,7 @@ def _modules(package: str, without: str) -> list[str]:
 
 # Not the fused kernels: they are compiled from their source, which a checking wrapper hides.
 install_import_hook(
-    [*_modules("localgcl", without="ops"), *_modules("localgcl.ops", without="gpu")],
+    [*_modules("localgcl", without="ops"), *_modules("localgcl.ops", without="gpu"), "paper"],
     f"{signatures.__name__}.check",
 )
 

@@ -7,8 +7,14 @@ import pkgutil
 import pytest
 
 import localgcl
+import paper
 
-MODULES = [info.name for info in pkgutil.walk_packages(localgcl.__path__, "localgcl.") if not info.name.endswith("__main__")]
+MODULES = [
+    info.name
+    for package in (localgcl, paper)
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not info.name.endswith("__main__")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,3 +1,4 @@
+import ast
 import importlib.metadata
 import importlib.util
 import inspect
@@ -71,6 +72,17 @@ def test_unknown_names_raise_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'localgcl' has no attribute 'nothing'"):
         localgcl.nothing  # noqa: B018
     assert not hasattr(localgcl, "nothing")
+
+
+def test_the_package_does_not_need_the_paper() -> None:
+    """The folder `paper` is beside the package and not installed with it."""
+    wrong = []
+    for path in (ROOT / "src" / "localgcl").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            wrong += [f"{path}: {name}" for name in names if name.split(".")[0] in ("paper", "benchmarks", "tests")]
+    assert wrong == []
 
 
 def test_types_are_shipped() -> None:

@@ -23,7 +23,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     # A copy, because building in the tree would leave build/ and an egg-info folder beside the sources.
     copy = folder / "tree"
-    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    for name in ("src", "paper"):  # of which the second must stay out
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(copy)]
@@ -38,6 +39,7 @@ def test_it_is_pure_python_and_complete(wheel: Path) -> None:
     files = [path for path in (ROOT / "src" / "localgcl").rglob("*") if path.suffix in (".py", ".toml", ".typed")]
     sources = {str(path.relative_to(ROOT / "src")) for path in files}
     assert sources <= names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"localgcl"}
 
 
 def test_the_quickstart_runs_from_it(wheel: Path, tmp_path: Path) -> None:

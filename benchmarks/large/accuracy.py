@@ -24,7 +24,7 @@ from benchmarks.files import write_between
 from benchmarks.large.generate import BlockModel
 from localgcl.datasets import random_splits
 from localgcl.evaluation import evaluate
-from localgcl.experiments.reproduce.store import short
+from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device

@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.large.run import FIELDS
 from localgcl.datasets import sbm
-from localgcl.experiments.reproduce.canvas import COLOURS, MARKERS, canvas
 from localgcl.methods.settings import choose_settings
 from localgcl.nn.hops import parse_channel
 from localgcl.nn.memory import encoder_stacks
 from localgcl.system.store import RowFile
+from paper.plots import COLOURS, MARKERS, canvas
 
 STAGES = {"convert": "convert", "hops": "rows of the channels", "train": "train", "embed": "embed and write"}
 SHARED = ("hops", "embed")  # rows are shared out among ranks

@@ -139,7 +139,7 @@ def pages() -> Drawing:
         70,
         [
             (95, 140, "recipe,\ncommitted", AMBER),
-            (285, 150, "localgcl reproduce\ntrains and scores", ORANGE),
+            (285, 150, "python -m paper\ntrains and scores", ORANGE),
             (490, 160, "results.csv and\nledger.csv", GREEN),
             (695, 150, "tables, figures,\npages", BLUE),
         ],

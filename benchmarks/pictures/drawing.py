@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from localgcl.experiments.reproduce.canvas import COLOURS
+from paper.plots import COLOURS
 
 BLUE, ORANGE, GREEN, PINK, BLACK, AMBER, SKY, WINE, OLIVE, GREY = COLOURS
 INK, FAINT = "#1c2430", "#9aa2ad"

@@ -1,11 +1,11 @@
-"""Results as `localgcl reproduce` would have stored them."""
+"""Results as `python -m paper` would have stored them."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS
-from localgcl.experiments.reproduce.store import Store
+from paper.experiments import EXPERIMENTS
+from paper.store import Store
 
 
 def row(experiment: str, label: str, graph: str, test: float, seed: int = 0) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 from benchmarks import ablation
 
 from localgcl.datasets import sbm
-from localgcl.experiments.search.trial import Problem, TrialResult
+from localgcl.experiments.search.trials import Problem, TrialResult
 from localgcl.methods import configure
 from localgcl.recipes import recipe
 from localgcl.system.store import RowFile

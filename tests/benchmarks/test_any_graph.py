@@ -7,9 +7,9 @@ from benchmarks import convergence
 from benchmarks.any_graph import COLUMNS, CURVES, END, START, enter, means_table, page, training_lengths
 from benchmarks.development import GRAPHS
 
-from localgcl.experiments.compare.cells import Row
-from localgcl.experiments.reproduce.store import LEDGER_FIELDS
+from localgcl.experiments.compare.contenders import Row
 from localgcl.system.store import RowFile
+from paper.store import LEDGER_FIELDS
 
 ROOT = Path(__file__).parents[2]
 STORED = RowFile(ROOT / "benchmarks/results/any-graph.csv", COLUMNS).rows()

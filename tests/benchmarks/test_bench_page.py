@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from benchmarks import BENCH, ROOT, bench_page
 
-from localgcl.experiments.bench.table import measurements, read
+from paper.bench.table import measurements, read
 from tests.benchmarks.stored import readme
-from tests.experiments.bench.rows import made_up
+from tests.paper.bench.rows import made_up
 
 
 def test_the_page_says_what_the_table_says(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from benchmarks import bench_plot
 from benchmarks.bench_plot import exponent, plot, series
 
-from localgcl.experiments.bench.table import measurements
-from tests.experiments.bench.rows import made_up
+from paper.bench.table import measurements
+from tests.paper.bench.rows import made_up
 
 
 def test_exponents() -> None:

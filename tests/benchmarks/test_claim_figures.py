@@ -6,7 +6,7 @@ from benchmarks import ROOT, results_page
 from benchmarks.claim_figures import FIGURES, draw
 from benchmarks.evidence import EVIDENCE, Evidence
 
-from localgcl.experiments.reproduce.store import Store
+from paper.store import Store
 from tests.benchmarks.stored import fill
 from tests.unchecked import unchecked
 

@@ -6,9 +6,9 @@ from benchmarks import claims
 from benchmarks.evidence import AUGMENTING, EVIDENCE, Evidence
 
 from localgcl.config import read_toml
-from localgcl.experiments.reproduce import lines
-from localgcl.experiments.reproduce.experiments import EXPERIMENTS
-from localgcl.experiments.reproduce.store import Store
+from paper import lines
+from paper.experiments import EXPERIMENTS
+from paper.store import Store
 from tests.benchmarks.stored import fill, row
 
 

@@ -6,8 +6,8 @@ import pytest
 from benchmarks import ROOT
 from benchmarks.comparison import explained, in_short, listed, long_table, places, sentence
 
-from localgcl.experiments.reproduce.statistics import Difference
-from localgcl.experiments.reproduce.store import Results, Store
+from localgcl.experiments.statistics import Difference
+from paper.store import Results, Store
 from tests.benchmarks.stored import fill, row
 from tests.unchecked import unchecked
 

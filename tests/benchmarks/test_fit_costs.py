@@ -5,10 +5,10 @@ from benchmarks import fit_costs
 from benchmarks.fit_costs import fit, write
 
 from localgcl.config import read_toml
-from localgcl.experiments.bench.setups import FORMS
-from localgcl.experiments.bench.table import BenchRow, measurements
 from localgcl.ops.costs import Coefficients, Form, counts
-from tests.experiments.bench.rows import made_up
+from paper.bench.setups import FORMS
+from paper.bench.table import BenchRow, measurements
+from tests.paper.bench.rows import made_up
 
 TRUE = Coefficients(2e-3, 3e-9, 4e-10, bytes_fixed=1e6, bytes_per_entry=8.0)
 SIZES = [(500, 128, 512), (1000, 256, 1024), (4000, 256, 1024), (2000, 1024, 512), (1000, 64, 4096), (300, 300, 300)]

@@ -5,9 +5,9 @@ import pytest
 from benchmarks import ROOT, bench_page, files, pages, published_page
 from benchmarks.comparison import in_short
 
-from localgcl.experiments.bench import table
-from localgcl.experiments.reproduce import lines
-from localgcl.experiments.reproduce.store import Store
+from paper import lines
+from paper.bench import table
+from paper.store import Store
 from tests.benchmarks.stored import fill, readme, row
 from tests.unchecked import unchecked
 
@@ -36,11 +36,11 @@ def test_pages_and_readme(store: Store, tmp_path: Path, capsys: pytest.CaptureFi
     assert results.startswith("# Results\n\n## Summary\n")
     assert "Local-GCL has the highest mean on 2 of 3 graphs, clearly on CS" in results
     assert "An untrained encoder with searched settings is above all of them on Actor." in results  # of one seed: no noise
-    assert "## Accuracy against training time\n\n`localgcl reproduce figure-scale`: not run yet." in results
+    assert "## Accuracy against training time\n\n`python -m paper figure-scale`: not run yet." in results
     # Where numbers come from is said once, at the end.
     body, _, end = results.partition("## Where the numbers come from")
     assert "a card" not in body
-    assert "(`localgcl reproduce table-main`): 16 results; evaluator linear; a card; 2026-01-02; commit abcdef0." in end
+    assert "(`python -m paper table-main`): 16 results; evaluator linear; a card; 2026-01-02; commit abcdef0." in end
     assert "0 results were entered" in " ".join(end.split())
     assert f"`results/ledger.csv` has {16 + 3} evaluations on test nodes" in end
     assert "`results/ledger-history.csv` has 0 by earlier scripts" in end

@@ -2,8 +2,8 @@ from pathlib import Path
 
 from benchmarks.searches import table
 
-from localgcl.experiments.reproduce.experiments import OURS
 from localgcl.experiments.search import log
+from paper.experiments import OURS
 
 
 def _results(graph: str, test: float) -> dict[tuple[str, int], dict[str, str]]:

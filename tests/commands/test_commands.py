@@ -52,18 +52,33 @@ def test_help_needs_no_torch_and_names_every_command() -> None:
     code = "import sys, localgcl.commands as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip().endswith("False")
-    for command in ("convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"):
+    for command in ("convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods"):
         assert re.search(rf"^\s+{command}\s", printed, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "command", ["convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods", "bench", "reproduce"]
-)
+@pytest.mark.parametrize("command", ["convert", "train", "embed", "evaluate", "compare", "tune", "datasets", "methods"])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         run(command, "--help")
     assert stop.value.code == 0
     assert f"usage: localgcl {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "instead"),
+    [
+        (["reproduce", "table-main", "--graphs", "cora"], "python -m paper table-main --graphs cora"),
+        (["bench", "all"], "python -m paper bench all"),
+        (["reproduce"], "python -m paper"),
+        (["bench", "--help"], "python -m paper bench --help"),
+    ],
+)
+def test_commands_that_moved_name_the_new_ones(arguments: list[str], instead: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    where = "has moved; in a checkout of the repository, run"
+    assert told.err == f"localgcl: error: localgcl {arguments[0]} {where}: {instead}\n"
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,8 +64,6 @@ def test_commands_options_names_and_files(shell: str, scripts: dict[str, str], f
     assert {"edges of mine.csv"} == {word.replace("\\", "") for word in offered("train", "--edges", "edg")}
     assert {word.rstrip("/") for word in offered("embed", "ru")} == {"runs"}
     assert {"--output"} == offered("embed", "runs", "--out")
-    assert {"all"} == offered("bench", "al")
-    assert {"table-main"} <= offered("reproduce", "table-m")
     assert {"bash"} == offered("completion", "b")
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import localgcl
-from localgcl.commands import COMMANDS, command_parser
+import paper
+from localgcl.commands import COMMANDS, command_parser, module_parser
 from localgcl.methods import METHODS
+from paper.__main__ import chosen
 
-SOURCE = Path(localgcl.__file__).parent
+SOURCES = Path(localgcl.__file__).parent, Path(paper.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 OF_OTHERS = {
     "--no-index",
@@ -34,6 +36,8 @@ def known() -> set[str]:
     for command in COMMANDS:
         for method in METHODS if command in ("train", "tune") else ["local-gcl"]:
             found |= set(command_parser(command, ["--method", method])[0]._option_string_actions)
+    for arguments in ((), ("bench",)):
+        found |= set(module_parser(*chosen(arguments))[0]._option_string_actions)
     return found
 
 
@@ -46,8 +50,9 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_every_option_that_a_text_names_exists(known: set[str]) -> None:
     wrong = [
-        f"{path.relative_to(SOURCE)}:{line}: {flag}"
-        for path in sorted(SOURCE.rglob("*.py"))
+        f"{path.relative_to(source.parent)}:{line}: {flag}"
+        for source in SOURCES
+        for path in sorted(source.rglob("*.py"))
         for line, text in texts(path)
         for flag in FLAG.findall(text)
         if flag not in known | OF_OTHERS and not flag.endswith("-")  # a text may end within a name

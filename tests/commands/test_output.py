@@ -122,7 +122,6 @@ def test_lists(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     methods = {entry["method"]: entry for entry in told(capsys, "methods", "--nodes", "1000")["methods"]}
     assert methods["local-gcl"]["step_bytes"]["whole"] > 0
     assert methods["mvgrl"]["step_bytes"]["faithful"] > methods["mvgrl"]["step_bytes"]["scalable"]
-    assert "negative-term" in told(capsys, "bench", "--list")["benchmarks"]
 
 
 def test_data_sets_say_which_files_are_here(
@@ -139,13 +138,6 @@ def test_data_sets_say_which_files_are_here(
         (tmp_path / file.path).touch()
     assert main(["datasets"]) == 0
     assert re.search(r"^cora +ready ", capsys.readouterr().out, re.MULTILINE)
-
-
-def test_bench_has_the_new_rows_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--nodes", "30", "--dim", "8", "--num-features", "32", "--repeats", "1", "--providers", "ours"]
-    for _ in range(2):
-        found = told(capsys, "bench", "negative-term", *sizes, "--out", tmp_path / "bench.csv", "--commit", "abc")
-        assert [(row["provider"], row["N"]) for row in found["rows"]] == [("ours", "30")]
 
 
 def test_people_read_stderr_meanwhile_and_nothing_with_quiet(

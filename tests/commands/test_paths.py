@@ -8,8 +8,6 @@ import pytest
 
 from localgcl.commands import main
 from localgcl.datasets.source import Source
-from localgcl.experiments.bench import run as bench
-from localgcl.experiments.reproduce import cells
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +26,6 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work has begun")
 
     monkeypatch.setattr(Source, "read", refuse)
-    monkeypatch.setattr(bench, "measure_jobs", refuse)
-    monkeypatch.setattr(cells, "run", refuse)
-    monkeypatch.setattr("localgcl.experiments.reproduce.running.run", refuse)
 
 
 CASES = [
@@ -61,8 +56,6 @@ CASES = [
     ("convert edges.xyz --out graph", "edges.xyz"),
     ("convert edges.csv --out file/graph", "file"),
     ("convert edges.csv --features nowhere.csv --out graph", "nowhere.csv"),
-    ("bench encoder --out file/bench.csv", "because file is a file"),
-    ("reproduce table-main --out file/results", "because file is a file"),
 ]
 
 

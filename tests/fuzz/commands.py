@@ -1,7 +1,7 @@
 """Command lines, drawn from the options that the commands really have, on a path of 60 nodes.
 
 Allowed: done (0), one line that says what is wrong (1), wrong usage (2). No traceback, no other file changed, nothing left half
-written. What takes long by design is made small: steps, sizes, trials, splits; benchmarks and experiments do not run.
+written. What takes long by design is made small: steps, sizes, trials, splits.
 """
 
 import contextlib
@@ -76,10 +76,6 @@ SEEDS = (
     f"compare {SOURCE} --methods dgi local-gcl --seeds 1 --protocol knn --set steps=2 dim=8 --device cpu --out new",
     "datasets",
     "methods --nodes 10",
-    "bench step --nodes 100 --seconds 0.1",
-    "bench --list",
-    "reproduce",
-    "reproduce table-main --graphs cora",
     "--help",
 )
 
@@ -188,14 +184,11 @@ def _small() -> Iterator[None]:
         return comparing(*arguments, **{**others, **small, "protocol": protocol})
 
     with contextlib.ExitStack() as stack:
-        for target in ("training.alone.fit", "experiments.search.trial.fit", "experiments.compare.cells.fit"):
+        for target in ("training.alone.fit", "experiments.search.trials.fit", "experiments.compare.contenders.fit"):
             stack.enter_context(mock.patch(f"localgcl.{target}", small_fit))
         for target, stub in {
             "tune.tune": small_tune,
             "compare.compare": small_compare,
-            "bench.measure": lambda *_: [],
-            "reproduce.run_all": lambda *_, **__: [],
-            "reproduce._study": lambda *_: None,
             "evaluate.compare_runs": functools.partial(_quick, evaluate.compare_runs),
             "evaluate.score_table": functools.partial(_quick, evaluate.score_table),
         }.items():

@@ -49,7 +49,7 @@ def test_predictions() -> None:
     assert predict("sorf", 1000, 64, 1000, threads=4).seconds == pytest.approx(1.25e-3)
     assert predict("sorf", 1000, 64, 1000).seconds == pytest.approx(1e-3 + 1e-3 / THREADS)
     assert predict("orf", 1000, 64, 1000).bytes is None
-    with pytest.raises(LookupError, match="no costs of 'rff' are measured on cpu; run localgcl bench and python"):
+    with pytest.raises(LookupError, match="no costs of 'rff' are measured on cpu; run python -m paper bench and python"):
         predict("rff", 1000, 64, 1000)
     with pytest.raises(LookupError, match="measured on cuda"):
         predict("sorf", 1000, 64, 1000, "cuda")

@@ -8,7 +8,7 @@ import pytest
 import localgcl as lg
 from localgcl.evaluation import Scores
 from localgcl.experiments.compare import Comparison
-from localgcl.experiments.reproduce.table import Table, html
+from localgcl.experiments.tables import Table, html
 from localgcl.system.text import html_table
 from tests.experiments.compare.problems import row
 

@@ -10,11 +10,11 @@ import torch
 import localgcl as lg
 from localgcl.commands import main
 from localgcl.datasets import READERS, Reader, sbm
-from localgcl.experiments.reproduce import cells
 from localgcl.methods import METHODS, Batch, Terms, configure
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.training import Model, fit
 from localgcl.training.failed import TrainingFailed, set_aside
+from paper import cells
 
 GRAPH = sbm(40, classes=2, features=4, mean_degree=6, seed=0)
 GOOD = configure("local-gcl", {"dim": 4, "steps": 6, "device": "cpu", "negatives": "exact", "checkpoint_every": 2})

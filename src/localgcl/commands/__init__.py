@@ -36,13 +36,13 @@ COMMANDS: dict[str, str] = {
     "tune": "search settings on validation nodes",
     "datasets": "list the graphs that can be named",
     "methods": "list the methods",
-    "bench": "measure speed and memory",
-    "reproduce": "run the paper's tables, figures and theorems",
     "completion": "print a script that completes commands in your shell",
 }
 """Each command and its line of help. Command NAME is the module `localgcl.commands.NAME`, with a DESCRIPTION, `add_options`
 and `run`, which prints for people and returns the result for --json (see `output`). It is imported when it is asked for,
 because torch takes seconds to load."""
+MOVED = {"bench": "python -m paper bench", "reproduce": "python -m paper"}
+"""Commands that serve the paper and the repository, not a user's graph: they live beside the package, in a checkout."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,40 +58,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary, add_help=False)
     first = arguments[0] if arguments else ""
+    if first in MOVED:
+        instead = shown(" ".join([MOVED[first], *arguments[1:]]))
+        print(f"localgcl: error: localgcl {first} has moved; in a checkout of the repository, run: {instead}", file=sys.stderr)
+        return 1
     if first not in COMMANDS and not first.startswith("-"):
         known = f"choose one of {', '.join(COMMANDS)}"
         overview.error(f"there is no command {first!r:.100}{meant(first, COMMANDS) or f'; {known}'}" if first else known)
     # This parser reads only the command's name; the command's own parser reads the rest.
     chosen: str = overview.parse_args(arguments[:1]).command
+    return run_command(f"localgcl {chosen}", f"localgcl.commands.{chosen}", arguments[1:])
+
+
+def run_command(prog: str, module: str, arguments: list[str]) -> int:
+    """Runs the command of a module, which the user calls `prog`; returns the exit code."""
     with warnings.catch_warnings():
         warnings.showwarning = functools.partial(show_warning, verbose=False)
-        return _guarded(chosen, arguments[1:])
+        return _guarded(prog, module, arguments)
 
 
 def command_parser(command: str, arguments: list[str]) -> tuple[Parser, ModuleType]:
     """The parser of a command and its module. `arguments` matter where one option decides which others there are."""
-    module = importlib.import_module(f"localgcl.commands.{command}")
+    return module_parser(f"localgcl {command}", f"localgcl.commands.{command}", arguments)
+
+
+def module_parser(prog: str, name: str, arguments: list[str]) -> tuple[Parser, ModuleType]:
+    """`command_parser` of the module `name`, whose command the user calls `prog`."""
+    module = importlib.import_module(name)
     if files := early_plugins(arguments):
         from localgcl.methods import METHODS  # imports torch
         from localgcl.methods.plugins import load_file
 
         for file in files:
             load_file(file, METHODS)
-    parser = Parser(prog=f"localgcl {command}", description=module.DESCRIPTION)
+    parser = Parser(prog=prog, description=module.DESCRIPTION)
     add_common(parser)
     module.add_options(parser, arguments)
     return parser, module
 
 
-def _guarded(command: str, arguments: list[str]) -> int:
+def _guarded(prog: str, name: str, arguments: list[str]) -> int:
     """Runs a command. An error that the user can fix becomes one line on stderr; a bug keeps its traceback."""
     try:
-        parser, module = command_parser(command, arguments)
+        parser, module = module_parser(prog, name, arguments)
         options = parser.read(arguments)
-        with Notes(options), for_people(options), _costs(command, verbose=options.verbose):
+        with Notes(options), for_people(options), _costs(prog, verbose=options.verbose):
             result: Result | None = module.run(options)
         if options.json and result is not None:  # of several ranks, one has a result
-            print(document(command, result))
+            print(document(prog.split()[-1], result))
     except KeyboardInterrupt as interrupt:
         print(f"localgcl: {str(interrupt) or 'stopped'}", file=sys.stderr)
         return 130
@@ -107,7 +121,7 @@ def _guarded(command: str, arguments: list[str]) -> int:
 
 
 @contextlib.contextmanager
-def _costs(command: str, *, verbose: bool) -> Iterator[None]:
+def _costs(prog: str, *, verbose: bool) -> Iterator[None]:
     """Explains allocation failures; if `verbose`, says what runs, and at the end what it took."""
     started = time.perf_counter()
     if verbose:
@@ -119,9 +133,9 @@ def _costs(command: str, *, verbose: bool) -> Iterator[None]:
         made, peak = provenance(), ResidentPeak()
         versions = ", ".join(f"{name} {number}" for name, number in made.packages.items())
         _LOG.debug("Python %s, %s; %s, %d threads", made.python, versions, made.processor, made.threads)
-    with explained(f"running localgcl {command}", "take smaller sizes, a smaller graph or a machine with more memory"):
+    with explained(f"running {prog}", "take smaller sizes, a smaller graph or a machine with more memory"):
         yield
     if verbose:
         grown = peak.growth()
         memory = "" if grown is None else f"; memory grew by {in_bytes(grown)} at most"
-        _LOG.debug("localgcl %s took %.1f s%s", command, time.perf_counter() - started, memory)
+        _LOG.debug("%s took %.1f s%s", prog, time.perf_counter() - started, memory)

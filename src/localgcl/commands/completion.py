@@ -37,7 +37,7 @@ def commands() -> list[Command]:
         methods = METHODS if name in ("train", "tune") else ("local-gcl",)
         parsers = [command_parser(name, ["--method", method])[0] for method in methods]
         actions = [action for parser in parsers for action in parser._actions]  # argparse has no public name for them
-        known = _words(name)
+        known = _words()
         slots: dict[str, Slot] = {}
         for action in actions:  # of one option that methods read differently, all words
             slot, first = _slot(action, known), action.option_strings[0] if action.option_strings else ""
@@ -49,22 +49,17 @@ def commands() -> list[Command]:
     return found
 
 
-def _words(command: str) -> Mapping[str, Iterable[str]]:
+def _words() -> Mapping[str, Iterable[str]]:
     """Words that values may have, by the name of the option or place."""
-    from localgcl.commands import reproduce
     from localgcl.datasets.catalogue import CATALOGUE
-    from localgcl.experiments.bench.setups import BENCHMARKS
     from localgcl.methods import METHODS
 
-    names = {"bench": [*BENCHMARKS, "all"], "reproduce": reproduce.names()}.get(command, [])
-    graphs = dict.fromkeys(("dataset", "graph", "graphs"), CATALOGUE)
     return {
         "method": METHODS,
         "methods": METHODS,
-        "name": names,
         "device": ("auto", "cpu", "cuda"),
         "encode": ("auto",),
-        **graphs,
+        "dataset": CATALOGUE,
     }
 
 

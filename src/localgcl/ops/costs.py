@@ -86,7 +86,9 @@ def predict(
     kind = torch.device(device).type
     known = coefficients().get(kind, {}).get(form)
     if known is None:
-        raise LookupError(f"no costs of {form!r} are measured on {kind}; run localgcl bench and python -m benchmarks.fit_costs")
+        raise LookupError(
+            f"no costs of {form!r} are measured on {kind}; run python -m paper bench and python -m benchmarks.fit_costs"
+        )
     seconds = known.seconds(*counts(form, num_nodes, dim, num_features), threads if kind == "cpu" else 1)
     # As `ops.passes.choose_backend` has it for single precision.
     backend = "triton" if kind == "cuda" else "numba" if form == "sorf" else "torch"

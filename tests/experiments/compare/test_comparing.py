@@ -9,9 +9,8 @@ import torch
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.evaluation import evaluate, validate
-from localgcl.experiments.compare import cells
-from localgcl.experiments.compare.cells import FIELDS
-from localgcl.experiments.compare.plan import chosen_methods
+from localgcl.experiments.compare import contenders
+from localgcl.experiments.compare.contenders import FIELDS, chosen_methods
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, configure
 from localgcl.methods.dgi import DGI
@@ -41,7 +40,7 @@ class Counted:
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr(cells, "fit", counted)
+    monkeypatch.setattr(contenders, "fit", counted)
     return counted
 
 
@@ -84,7 +83,7 @@ def test_splits_are_the_same_for_all_methods(
         seen.setdefault(seed, []).append(splits)
         return evaluate(z, loaded, splits, seed=seed, **others)
 
-    monkeypatch.setattr("localgcl.experiments.compare.problem.evaluate", watched)
+    monkeypatch.setattr("localgcl.experiments.compare.contest.evaluate", watched)
     loaded = graph(splits=own, seed=7)
     found = quick(graph=loaded, train_share=share)
     assert found.evaluator == f"knn on test nodes, {evaluator}"
@@ -225,7 +224,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path: Path, monkeypatch: pytest
 
 
 def test_workers_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.experiments.compare.comparing.Workers", Copying)
+    monkeypatch.setattr("localgcl.experiments.sweep.Workers", Copying)
     found = quick(tmp_path, jobs=2)
     assert lasting(found.rows) == lasting(quick().rows)
     assert len(RowFile(tmp_path / "compare.csv", FIELDS).rows()) == 8

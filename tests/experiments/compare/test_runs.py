@@ -5,8 +5,8 @@ import pytest
 
 import localgcl as lg
 from localgcl.evaluation import Scores, evaluate
-from localgcl.experiments.compare import answers as module
 from localgcl.experiments.compare import compare_runs
+from localgcl.experiments.compare import runs as module
 from tests.experiments.compare.problems import graph
 
 # A single step on few dimensions leaves embeddings that look collapsed.

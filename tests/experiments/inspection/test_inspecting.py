@@ -9,7 +9,7 @@ import torch
 from localgcl.datasets import sbm
 from localgcl.datasets.source import Source
 from localgcl.experiments.inspection import costs, inspect, inspect_graph
-from localgcl.experiments.inspection.facts import label_facts, structure_facts, undirected_edges
+from localgcl.experiments.inspection.inspecting import label_facts, structure_facts, undirected_edges
 from localgcl.experiments.inspection.text import lines
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
@@ -157,7 +157,7 @@ def test_a_sample_has_the_mean_degree_and_rows_of_the_graph() -> None:
 
 
 def test_components_of_very_large_graphs_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.experiments.inspection.facts._MOST_EDGES", 3)
+    monkeypatch.setattr("localgcl.experiments.inspection.inspecting._MOST_EDGES", 3)
     graph = sbm(60, classes=2, features=6)
     facts = structure_facts(graph, undirected_edges(graph))
     assert facts["components"] is None

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from localgcl.experiments.search import finals, log
-from localgcl.experiments.search.samplers import key
-from localgcl.experiments.search.trial import Problem, TrialResult
+from localgcl.experiments.search import log, tuning
+from localgcl.experiments.search.space import key
+from localgcl.experiments.search.trials import Problem, TrialResult
 from tests.experiments.search.problems import graph, lasting, search
 
 
 class Referee:
-    """`trial.run` for the finals: the scores are given, for each in the order of entry; remembers what it ran."""
+    """`trials.run` for the finals: the scores are given, for each in the order of entry; remembers what it ran."""
 
     def __init__(self, *scores: float | None) -> None:
         self.scores, self.ran = scores, list[tuple[Problem, dict[str, Any]]]()
@@ -25,7 +25,7 @@ class Referee:
 
 def judged(monkeypatch: pytest.MonkeyPatch, *scores: float | None) -> Referee:
     referee = Referee(*scores)
-    monkeypatch.setattr(finals, "run", referee)
+    monkeypatch.setattr(tuning, "run", referee)
     return referee
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from localgcl.experiments.search.samplers import SAMPLERS, grid, key, random, tpe
-from localgcl.experiments.search.space import Settings, Space
+from localgcl.experiments.search.space import SAMPLERS, Settings, Space, grid, key, random, tpe
 
 SPACE = Space({"dim": (1, 2, 3), "layers": (1, 2), "scaling": ("raw", "l1")})
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from localgcl.datasets.source import Source
-from localgcl.experiments.search import log, trial, tune
-from localgcl.experiments.search.samplers import SAMPLERS
+from localgcl.experiments.search import log, trials, tune
+from localgcl.experiments.search.space import SAMPLERS
 from localgcl.recipes import recipes
 from localgcl.system.workers import Workers
 from tests.experiments.copying import Copying
@@ -65,12 +65,12 @@ def test_labels_of_test_nodes_do_not_matter(sampler: str, tmp_path: Path) -> Non
 
 
 class Interruptible:
-    """`trial.run`, with Ctrl-C in the trial after number `last`; remembers what it ran."""
+    """`trials.run`, with Ctrl-C in the trial after number `last`; remembers what it ran."""
 
     def __init__(self) -> None:
-        self.real, self.ran, self.last = trial.run, list[str](), 0
+        self.real, self.ran, self.last = trials.run, list[str](), 0
 
-    def __call__(self, problem: trial.Problem, settings: dict[str, Any]) -> trial.TrialResult:
+    def __call__(self, problem: trials.Problem, settings: dict[str, Any]) -> trials.TrialResult:
         if len(self.ran) == self.last:
             raise KeyboardInterrupt
         self.ran.append(json.dumps(settings))
@@ -81,7 +81,7 @@ class Interruptible:
 def test_a_resumed_search_equals_an_uninterrupted_one(sampler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = search(tmp_path / "whole", sampler=sampler, trials=16, seeds=1)
     run = Interruptible()
-    monkeypatch.setattr(trial, "run", run)
+    monkeypatch.setattr(trials, "run", run)
     # The first ten trials of TPE are random: it is stopped on either side of them.
     for run.last in (3, 13):
         with pytest.raises(KeyboardInterrupt, match=f"stopped after {run.last} of 16 trials; repeat the command"):
@@ -220,7 +220,7 @@ def test_slips_cost_nothing(wrong: dict[str, Any], message: str, tmp_path: Path)
 
 @pytest.mark.parametrize("workers", [Copying, pytest.param(Workers, marks=pytest.mark.slow)])
 def test_workers_do_the_same_trials(workers: type[Workers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.experiments.search.loop.Workers", workers)
+    monkeypatch.setattr("localgcl.experiments.sweep.Workers", workers)
     alone = search(tmp_path / "one", trials=5)
     both = search(tmp_path / "two", trials=5, jobs=2)
 

@@ -1,31 +1,65 @@
 """compare: trains methods on one graph with several seeds and scores all of them by one evaluator."""
 
-import functools
-import itertools
+import dataclasses
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from localgcl.config import suggestion
+from localgcl.config import MOST_JOBS, MOST_SEEDS, WIDEST, Checked, option, suggestion
 from localgcl.datasets.source import Source
 from localgcl.evaluation import PRESETS
 from localgcl.evaluation.presets import validating_probe
-from localgcl.experiments.compare.cells import FIELDS, Cell, Row, keep_problem, run, run_kept
 from localgcl.experiments.compare.comparison import Comparison
-from localgcl.experiments.compare.options import CompareOptions
-from localgcl.experiments.compare.plan import cells, chosen_methods, given_settings, reference
-from localgcl.experiments.compare.problem import Problem
+from localgcl.experiments.compare.contenders import (
+    FIELDS,
+    Contender,
+    Row,
+    chosen_methods,
+    contenders,
+    given_settings,
+    reference,
+    run,
+)
+from localgcl.experiments.compare.contest import Contest
+from localgcl.experiments.sweep import Sweep, missing
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
 from localgcl.system.devices import choose_device
 from localgcl.system.provenance import provenance
 from localgcl.system.store import RowFile
 from localgcl.system.text import shown
-from localgcl.system.workers import Workers
 from localgcl.training.preflight import check_files
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareOptions(Checked):
+    """What is compared, and how it is scored. Other settings of the methods are an argument of `compare`."""
+
+    methods: tuple[str, ...] = option((), "methods to compare (default: all)", metavar="M")
+    seeds: int = option(3, "number of seeds of each method: 0, 1...", low=1, high=MOST_SEEDS, metavar="K")
+    dim: int | None = option(
+        None, "embedding dimension of all methods (default: each method's own)", low=1, high=WIDEST, metavar="D"
+    )
+    recipe: bool = option(True, "use the recipes of a data set; otherwise the settings for graphs without one")
+    protocol: str = option("linear", "linear, sklearn, knn, kmeans...", metavar="P")
+    train_share: float | None = option(
+        None,
+        "share of the labelled nodes to train the classifier on, in random splits (stratified below 1,000 nodes); a tenth is "
+        "for validation (default: the graph's own splits, else 0.1, or 0.5 of fewer than 1,000 nodes)",
+        above=0,
+        high=0.89,
+        metavar="S",
+    )
+    splits: int = option(1, "random splits for each seed, where splits are drawn", low=1, high=1000, metavar="N")
+    on: Literal["test", "validation"] = option("test", "nodes to score on; validation never reads test labels")
+    baselines: bool = option(True, "also score random-init and raw-features")
+    device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
+    jobs: int = option(
+        1, "trainings at a time, a process each; times and memory then say little", low=1, high=MOST_JOBS, metavar="J"
+    )
+    retry: bool = option(False, "run again what failed")
+    force_memory: bool = option(False, "train though it is estimated not to fit the memory")
 
 
 def compare(
@@ -44,8 +78,7 @@ def compare(
     method that cannot be trained on the graph, for example for want of memory, gets a line that says why.
 
     With `out`, each result is added to compare.csv in that folder as it comes, and the table is written beside it. Called
-    again, results that are there are not computed again; those of another graph or of other settings stay in the file and
-    do not count.
+    again, it computes what is missing; results of another graph or of other settings stay in the file and do not count.
 
     Args:
         graph: The name of a data set, a `Source` (your own files), a `Graph` with labels, or anything that `as_graph` takes.
@@ -70,11 +103,11 @@ def compare(
     file = None if out is None else RowFile(Path(out) / "compare.csv", FIELDS)
     known = {} if file is None else _known(file)
     loaded, dataset = _read(graph, asked.force_memory)
-    problem = _problem(loaded, asked)
-    problem.check()
+    contest = _contest(loaded, asked)
+    contest.check()
     say(repr(loaded))
-    everything = cells(
-        problem,
+    everyone = contenders(
+        contest,
         names,
         given,
         seeds=asked.seeds,
@@ -82,23 +115,21 @@ def compare(
         baselines=asked.baselines,
         say=say,
     )
-    found = {cell.place: known[cell.place] for cell in everything if cell.place in known}
+    found = {contender.key: known[contender.key] for contender in everyone if contender.key in known}
     if asked.retry:
-        found = {place: row for place, row in found.items() if row["outcome"] == "ok"}
-    todo = [cell for cell in everything if cell.place not in found]
+        found = {key: row for key, row in found.items() if row["outcome"] == "ok"}
+    todo = missing(everyone, found)
     say(f"results to make: {len(todo)}{_stored(file, list(found.values()))}")
-    started, ended = time.monotonic(), 0
-    try:
-        for ended, (cell, row) in enumerate(_results(problem, todo), start=1):
-            found[cell.place] = row
-            if file is not None:
-                file.append(row)
-            say(f"[{ended}/{len(todo)}, {time.monotonic() - started:.0f} s] {row['method']} seed {row['seed']}: {_told(row)}")
-    except KeyboardInterrupt as interrupt:
-        kept = "; results are kept, repeat the command to go on" if file is not None else ""
-        raise KeyboardInterrupt(f"stopped after {ended} of {len(todo)} results{kept}") from interrupt
-    rows = [found[cell.place] for cell in everything]
-    comparison = Comparison(rows, loaded.name, reference(names), asked.protocol, problem.evaluator, asked.seeds)
+
+    def record(contender: Contender, row: Row) -> str:
+        found[contender.key] = row
+        if file is not None:
+            file.append(row)
+        return f"{row['method']} seed {row['seed']}: {_outcome(row)}"
+
+    Sweep(run, contest, contest.jobs).run_all(todo, record, say=say, unit="results", kept=file is not None)
+    rows = [found[contender.key] for contender in everyone]
+    comparison = Comparison(rows, loaded.name, reference(names), asked.protocol, contest.evaluator, asked.seeds)
     if out is not None:
         comparison.write(out)
     return comparison
@@ -117,7 +148,7 @@ def _known(file: RowFile) -> dict[tuple[str, int], Row]:
 
 
 def _stored(file: RowFile | None, rows: Sequence[Row]) -> str:
-    """What there is already, for the user."""
+    """How many results are stored already, for the user; empty if none are."""
     if file is None or not rows:
         return ""
     failed = sum(row["outcome"] != "ok" for row in rows)
@@ -135,9 +166,9 @@ def _read(graph: Any, force_memory: bool) -> tuple[Graph, str | None]:
     return source.read(), source.dataset
 
 
-def _problem(graph: Graph, options: CompareOptions) -> Problem:
+def _contest(graph: Graph, options: CompareOptions) -> Contest:
     made = provenance(choose_device(options.device))
-    return Problem(
+    return Contest(
         graph.to("cpu"),
         options.protocol,
         options.train_share,
@@ -150,22 +181,7 @@ def _problem(graph: Graph, options: CompareOptions) -> Problem:
     )
 
 
-def _results(problem: Problem, todo: Sequence[Cell]) -> Iterator[tuple[Cell, Row]]:
-    """Cells as they finish. With one job they run in this process."""
-    alone, jobs = problem.jobs == 1, problem.jobs
-    attempt = functools.partial(run, problem) if alone else run_kept
-    running: dict[Future[Row], Cell] = {}
-    waiting = iter(todo)
-    with Workers(jobs, initial=None if alone else (keep_problem, (problem,))) as workers:
-        while True:
-            running |= {workers.submit(attempt, cell): cell for cell in itertools.islice(waiting, jobs - len(running))}
-            if not running:
-                return
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(done), done.result()
-
-
-def _told(row: Row) -> str:
+def _outcome(row: Row) -> str:
     if row["outcome"] != "ok":
         return f"failed: {row['outcome']}"
     return f"{float(row['score']):.2f} ({row['steps']} steps in {float(row['seconds']):.1f} s)"

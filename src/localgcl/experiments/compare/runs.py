@@ -1,5 +1,6 @@
 """Scores of run folders side by side, with the same encoders untrained and the raw features, on the same splits."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -7,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
+from numpy.typing import NDArray
 
 from localgcl.config import Config
-from localgcl.evaluation import Scores
-from localgcl.evaluation.evaluator import TASK
-from localgcl.experiments.compare.answers import Answers, unconnected
-from localgcl.experiments.reproduce.cells import decisive_settings
-from localgcl.graph import Graph
+from localgcl.datasets.splits import choose_splits
+from localgcl.evaluation import PRESETS, Scores, evaluate
+from localgcl.evaluation.evaluator import TASK, evaluate_targets
+from localgcl.experiments.sweep import decisive_settings
+from localgcl.graph import Graph, Split
 from localgcl.io.ids import Nodes
-from localgcl.io.targets import read_labelled_embeddings
+from localgcl.io.labels import Labels
+from localgcl.io.targets import read_answers, read_labelled_embeddings
 from localgcl.methods import find_method
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
@@ -23,6 +27,83 @@ from localgcl.training.fit import random_init, raw_features
 
 Groups = dict[str, list[RunFolder]]
 """Runs by the label of the row that they are averaged in."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """What embeddings are to predict.
+
+    Args:
+        graph: With the classes of nodes, and perhaps splits.
+        targets: Other targets of each node, which are then scored instead of classes; NaN where unknown.
+        task: What they are.
+    """
+
+    graph: Graph
+    targets: NDArray[Any] | None = None
+    task: TASK = "auto"
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        labels: str | os.PathLike[str] | None,
+        nodes: Nodes,
+        *,
+        id: str | None = None,
+        columns: Sequence[str] = (),
+        task: TASK = "auto",
+    ) -> "Answers":
+        """The classes of `graph`, or what the file `labels` has for its `nodes`."""
+        if labels is None:
+            if columns or task not in ("auto", "classes"):
+                raise ValueError("a graph has classes only; give the file of other targets (--labels)")
+            return cls(graph)
+        return cls.known(graph, read_answers(labels, nodes, id=id, wanted=columns, task=task), task)
+
+    @classmethod
+    def known(cls, graph: Graph, found: Labels | NDArray[Any], task: TASK) -> "Answers":
+        """From labels or targets that were read from a file."""
+        if isinstance(found, Labels):
+            return cls(graph.derived(y=torch.from_numpy(found.numbers), class_names=found.names))
+        return cls(graph, found, task)
+
+    def score(
+        self,
+        z: Any,
+        *,
+        protocol: str,
+        num_splits: int,
+        drawn: int,
+        train_share: float | None,
+        seed: int,
+        device: str,
+    ) -> Scores:
+        """Scores of embeddings on splits that are drawn with the seed `drawn`, where they are drawn."""
+        if self.targets is not None:
+            if protocol != "linear":
+                raise ValueError(
+                    f"protocol {protocol!r:.80} is for classes, and these targets are none; leave it out (--protocol)"
+                )
+            kind: Any = self.task
+            return evaluate_targets(z, self.targets, task=kind, train_share=train_share, num_splits=num_splits, seed=drawn)
+        splits, how = _splits(protocol, self.graph, num_splits, drawn, train_share)
+        scores = evaluate(z, self.graph, splits, protocol=protocol, seed=seed, device=device)
+        return dataclasses.replace(scores, splits=how)
+
+
+def unconnected(number: int) -> Graph:
+    """Nodes without edges or features, to hold labels."""
+    return Graph.from_edges([], [], x=np.zeros((number, 1), dtype=np.float32))
+
+
+def _splits(protocol: str, graph: Graph, num: int, seed: int, train_share: float | None) -> tuple[Sequence[Split] | None, str]:
+    """Splits, and how they were made, in words; none for a protocol that looks at all nodes at once."""
+    if protocol in PRESETS and not PRESETS[protocol].uses_splits:
+        if train_share is not None:
+            raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave train_share (--train-share) out")
+        return None, ""
+    return choose_splits(graph, num=num, seed=seed, train_share=train_share)
 
 
 def compare_runs(
@@ -126,9 +207,9 @@ def _by_settings(runs: Sequence[RunFolder]) -> Groups:
 
 
 def _baseline(name: str, groups: Groups, key: Callable[[Config], Hashable], alone: bool) -> Groups:
-    """The runs whose baseline `name` is scored: by what decides it, `key` of the settings, one run of each seed.
+    """Groups runs that share the baseline `name`: those whose settings have the same `key`. One run of each seed is scored.
 
-    Where all runs are scored on the same splits (`alone`), one is enough.
+    Where all runs are scored on the same splits (`alone`), one run is enough.
     """
     found: dict[Hashable, tuple[list[str], dict[int, RunFolder]]] = {}
     for label, members in groups.items():

@@ -1,19 +1,37 @@
 """inspect: everything that `localgcl inspect` says, as plain data."""
 
 import dataclasses
-from typing import Any
+import functools
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from localgcl.config import LocalGCLWarning
 from localgcl.datasets.source import Source
 from localgcl.experiments.inspection.costs import method_costs
-from localgcl.experiments.inspection.facts import label_facts, structure_facts, undirected_edges
-from localgcl.experiments.inspection.reading import read
 from localgcl.graph import Graph
+from localgcl.graph.csr import CSR
+from localgcl.io.encode import AUTO
+from localgcl.io.files import ColumnFacts, describe_columns, graph_name, joined_graph, read_classes, read_edges, read_features
+from localgcl.io.ids import Edges, Rows
+from localgcl.io.roles import Columns
 from localgcl.methods.settings import choose_settings
 from localgcl.recipes.defaults import likeness
 from localgcl.system.devices import choose_device
+from localgcl.system.memory import OutOfMemory
+from localgcl.system.text import shown
+from localgcl.training.preflight import check_files
 
 PATIENCE = 20.0
 """Seconds for timing steps."""
+_MOST_EDGES = 50_000_000
+"""Edges whose components are counted: more than these take minutes and gigabytes."""
+Part = TypeVar("Part")
 
 
 def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) -> dict[str, Any]:
@@ -29,7 +47,7 @@ def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) 
         graph.
     """
     found = read(source)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "name": found.graph.name if found.graph is not None else None,
         "problems": found.problems,
         "notes": found.notes,
@@ -37,8 +55,8 @@ def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) 
         "encoded": found.encoded,
     }
     if found.graph is None:
-        return told
-    return told | inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
+        return report
+    return report | inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
 
 
 def inspect_graph(
@@ -74,3 +92,138 @@ def inspect_graph(
         "device": str(place),
         "methods": method_costs(graph, dataset, place, seconds=seconds),
     }
+
+
+def structure_facts(graph: Graph, undirected: CSR) -> dict[str, Any]:
+    """Sizes as stored; degrees and components of the undirected graph, which is what training sees. O(|E|)."""
+    degree = undirected.degree.cpu().numpy()
+    facts = {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "pairs": undirected.num_entries // 2,
+        "weighted": graph.weights is not None,
+        "self_loops": None if graph.folder is not None else int(graph.loops.sum()),
+        "isolated": int((degree == 0).sum()),
+        "degree": {
+            "min": int(degree.min()),
+            "median": float(np.median(degree)),
+            "mean": float(degree.mean()),
+            "max": int(degree.max()),
+        },
+        "components": None,
+        "largest_component": None,
+    }
+    if undirected.num_entries <= _MOST_EDGES:
+        count, member = sp.csgraph.connected_components(undirected.to_scipy(), directed=False)
+        facts |= {"components": int(count), "largest_component": int(np.bincount(member).max())}
+    return facts
+
+
+def label_facts(graph: Graph, undirected: CSR) -> dict[str, Any] | None:
+    """Classes with their sizes, and how often edges join nodes of one class; None without labels.
+
+    By chance: the same of edges whose ends were drawn among the ends of all edges between labelled nodes.
+    """
+    if graph.y is None or not bool((graph.y >= 0).any()):
+        return None
+    y, names = graph.y.cpu(), graph.class_names
+    sizes = y[y >= 0].bincount().tolist()
+    classes = {str(label) if names is None else names[label]: size for label, size in enumerate(sizes) if size}
+    ends = torch.stack([y[undirected.rows.cpu()], y[undirected.indices.cpu().long()]])
+    known = ends[:, (ends >= 0).all(dim=0)]
+    facts: dict[str, Any] = {"labelled": int((y >= 0).sum()), "classes": classes, "pairs": known.shape[1] // 2}
+    if known.shape[1]:
+        shares = known.flatten().bincount().double() / known.numel()
+        facts |= {"homophily": float((known[0] == known[1]).double().mean()), "by_chance": float((shares**2).sum())}
+    return facts
+
+
+def undirected_edges(graph: Graph) -> CSR:
+    """N(i) of each node: both directions of every edge, once, without self-loops. O(|E| log |E|)."""
+    # A graph folder is undirected and has none.
+    return graph.csr if graph.folder is not None else graph.symmetrized().csr.without_loops
+
+
+@dataclasses.dataclass
+class Reading:
+    """What was read, and what went wrong.
+
+    Args:
+        graph: None if there is no graph to read.
+        columns: Those of the feature file.
+        problems: What stops `localgcl train`, and the way out, one line each.
+        notes: What it would warn of.
+        encoded: Whether features were encoded though nobody asked for it, because they cannot be read otherwise.
+        structural: Whether the graph has structural features, computed from its edges.
+    """
+
+    graph: Graph | None = None
+    columns: list[ColumnFacts] = dataclasses.field(default_factory=list)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+    encoded: bool = False
+    structural: bool = False
+
+    def attempt(self, read: Callable[[], Part]) -> Part | None:
+        """Returns what `read` returns; if it fails, adds a problem and returns None."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LocalGCLWarning)
+            try:
+                return read()
+            except (ValueError, OSError, OutOfMemory) as error:
+                problem = " ".join(str(error).split())
+                if problem not in self.problems:
+                    self.problems.append(problem)
+                return None
+            finally:
+                notes = [str(note.message) for note in caught if issubclass(note.category, LocalGCLWarning)]
+                self.notes += [note for note in notes if note not in self.notes]
+
+
+def read(source: Source) -> Reading:
+    """The graph of a source, or of those of its files that fit each other."""
+    found = Reading()
+    if source.edges is None:
+        found.graph = found.attempt(source.read)
+        return found
+    path = source.edges
+    if found.attempt(lambda: check_files(path, source.features)) is None and found.problems:
+        return found  # too large to be read here
+    columns = source.columns
+    edges = found.attempt(lambda: read_edges(Path(path), source.weight, columns))
+    rows = None if source.features is None else _features(found, Path(source.features), columns)
+    labels = source.labels
+    classes = None if labels is None else found.attempt(lambda: read_classes(Path(labels), columns))
+    if edges is not None:
+        found.graph = _joined(found, edges, rows, classes, graph_name(path))
+    if source.features is not None and found.graph is not None and found.structural:
+        found.notes[:] = [note for note in found.notes if "no features given" not in note]
+        found.notes.append(f"{shown(source.features)} could not be used: all else is said for structural features")
+    return found
+
+
+def _features(found: Reading, path: Path, columns: Columns) -> Rows | None:
+    """Features as asked for, else encoded, without the columns that cannot be."""
+    found.columns = found.attempt(lambda: describe_columns(path, columns)) or []
+    rows = found.attempt(lambda: read_features(path, columns))
+    usable = [column.name for column in found.columns if not (column.refused or column.dropped)]
+    if rows is not None or not usable:
+        return rows
+    dropped, refused = ([column.name for column in found.columns if getattr(column, why)] for why in ("dropped", "refused"))
+    found.encoded = True
+    if set(refused) - set(dropped):  # the way out of one problem must not end in the next
+        found.attempt(lambda: read_features(path, columns._replace(encode=AUTO)))
+    otherwise = columns._replace(encode=AUTO, drop=(*dropped, *refused))
+    return found.attempt(lambda: read_features(path, otherwise))
+
+
+def _joined(found: Reading, edges: Edges, rows: Rows | None, classes: Rows | None, name: str) -> Graph | None:
+    """Joins all parts into a graph; where they do not fit each other, fewer of them."""
+    attempts = dict.fromkeys([(rows is not None, classes is not None), (rows is not None, False), (False, False)])
+    for features, labels in attempts:
+        given = rows if features else None, classes if labels else None
+        graph = found.attempt(functools.partial(joined_graph, edges, *given, name))
+        if graph is not None:
+            found.structural = not features
+            return graph
+    return None

@@ -12,21 +12,21 @@ _MOST_COLUMNS, _MOST_CLASSES = 60, 12
 
 def lines(found: Found) -> list[str]:
     """All lines, problems last: they are what is left to do."""
-    told: list[str] = []
+    made: list[str] = []
     if "structure" in found:
-        told += [
+        made += [
             *_structure(found),
             f"likeness of neighbours' features: {found['likeness']:.2f} (0.5 by chance)",
             *_labels(found),
         ]
-    told += _columns(found)
+    made += _columns(found)
     if "structure" in found:
-        told += [*_settings(found), *_methods(found)]
-    told += [f"note: {shown(note)}" for note in found["notes"]]
+        made += [*_settings(found), *_methods(found)]
+    made += [f"note: {shown(note)}" for note in found["notes"]]
     if found["problems"]:
-        told += ["", f"problems ({len(found['problems'])}), which stop localgcl train:"]
-        told += [f"- {shown(problem)}" for problem in found["problems"]]
-    return told
+        made += ["", f"problems ({len(found['problems'])}), which stop localgcl train:"]
+        made += [f"- {shown(problem)}" for problem in found["problems"]]
+    return made
 
 
 def _structure(found: Found) -> list[str]:
@@ -52,11 +52,11 @@ def _labels(found: Found) -> list[str]:
     named = ", ".join(f"{shown(name)[:40]} {size:,}" for name, size in largest[:_MOST_CLASSES])
     more = f" and {len(largest) - _MOST_CLASSES:,} more" if len(largest) > _MOST_CLASSES else ""
     share = facts["labelled"] / found["structure"]["nodes"]
-    told = [f"labels: {facts['labelled']:,} nodes ({share:.1%}) in {len(largest):,} classes: {named}{more}"]
+    made = [f"labels: {facts['labelled']:,} nodes ({share:.1%}) in {len(largest):,} classes: {named}{more}"]
     if "homophily" in facts:
         within, chance = facts["homophily"], facts["by_chance"]
-        told.append(f"homophily: {within:.1%} of {facts['pairs']:,} labelled pairs are of one class ({chance:.1%} by chance)")
-    return told
+        made.append(f"homophily: {within:.1%} of {facts['pairs']:,} labelled pairs are of one class ({chance:.1%} by chance)")
+    return made
 
 
 def _columns(found: Found) -> list[str]:

@@ -7,21 +7,52 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, option
 from localgcl.datasets.source import Source
 from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.search import log
-from localgcl.experiments.search.finals import finals
-from localgcl.experiments.search.loop import Plan, search
-from localgcl.experiments.search.options import SearchOptions
-from localgcl.experiments.search.samplers import key
-from localgcl.experiments.search.space import OWN, Settings, Space, read_space
-from localgcl.experiments.search.trial import Problem, TrialResult, named
+from localgcl.experiments.search.space import OWN, SAMPLERS, Settings, Space, key, read_space
+from localgcl.experiments.search.trials import Plan, Problem, TrialResult, named, run, search, trial_seeds
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
 from localgcl.system.files import check_writable
 from localgcl.system.provenance import now, provenance
 from localgcl.system.text import folder_name
+
+MOST_TRIALS = 10**6
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions(Checked):
+    """Options of a search. What varies and what stays fixed are arguments of `tune`."""
+
+    sampler: str = option("random", "how the next trial is chosen", choices=lambda: SAMPLERS)
+    trials: int = option(50, "number of trials, those in the log included", low=1, high=MOST_TRIALS, metavar="N")
+    seeds: int = option(
+        3, "number of seeds of each trial, 1000 and on: report results on others", low=1, high=MOST_SEEDS, metavar="K"
+    )
+    splits: int = option(
+        3, "validate on the first S of the graph's own splits; 0: on --redraws alone", low=0, high=MOST_SEEDS, metavar="S"
+    )
+    redraws: int = option(
+        0,
+        "for a graph with one given split: extra random train/validation splits of its labelled nodes",
+        low=0,
+        high=MOST_SEEDS,
+        metavar="R",
+    )
+    finalists: int = option(
+        0, "validate the best F trials again on more seeds; the best of them wins", low=0, high=MOST_TRIALS, metavar="F"
+    )
+    final_seeds: int = option(10, "number of seeds of the finalists", low=1, high=MOST_SEEDS, metavar="K")
+    start: str = option("recipe", "settings of the first trial, whose values join the space", metavar="recipe|defaults|FILE")
+    protocol: str = option("linear", "how embeddings are validated: linear, sklearn, knn...", metavar="P")
+    device: str = option("auto", "cpu, cuda, auto")
+    jobs: int = option(1, "trials at a time, a process each", low=1, high=MOST_JOBS, metavar="J")
+    seed: int = option(0, "seed of the sampler", low=0, high=2**32 - 1, metavar="S")
+    out: str = option("", "folder of trials.csv and recipe.toml; by default tuning/METHOD-DATASET", metavar="DIR")
+    commit: str = option("", "commit to record, where the tree was copied without its history", metavar="HASH")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,8 +140,7 @@ def tune(
         say(f"{len(plan.trials(rows))} trials are in {trials_file} already")
 
     def record(settings: Settings, result: TrialResult) -> None:
-        told = {field: "" if value is None else str(value) for field, value in dataclasses.asdict(result).items()}
-        row = {**shared, **told, "settings": key(settings), "date": now()}
+        row = {**shared, **result.columns(), "settings": key(settings), "date": now()}
         log.append(trials_file, row)
         rows.append(row)  # after it is stored: Ctrl-C may come while it is
         if log.best(rows):
@@ -163,3 +193,49 @@ def _line(rows: list[log.LogRow], plan: Plan, trials: int) -> str:
     leader = log.best(rows, 1)
     standing = f" (best {log.score(leader[0]):.2f})" if leader else ""
     return f"{len(plan.trials(rows))}/{trials}  {result}{standing}  {json.dumps(point)}"
+
+
+def finals(
+    graph: Graph,
+    rows: list[log.LogRow],
+    path: Path,
+    shared: log.LogRow,
+    *,
+    finalists: int,
+    seeds: int,
+    splits: int,
+    redraws: int,
+    device: str,
+    say: Callable[[str], None],
+) -> list[log.LogRow]:
+    """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Logged finals are not run again.
+
+    The best of many noisy scores is partly the luckiest: further seeds tell.
+
+    Args:
+        graph: As loaded; the labels of test nodes are hidden here.
+        rows: Trials; at least one has a score.
+        path: The log, to which the new rows are added.
+        shared: The columns that all rows of this search share.
+        finalists: Number of finalists.
+        seeds: Number of seeds of each.
+        splits: As for `tune`.
+        redraws: As for `tune`.
+        device: Where to train and validate.
+        say: Takes a line for each finalist.
+    """
+    entered, shared = log.best(rows, finalists), {**shared, "seeds": named(trial_seeds(seeds))}
+    sizes = {"seeds": seeds, "splits": splits, "redraws": redraws}
+    problem = Problem.of(graph, shared["method"], protocol=shared["protocol"], device=device, **sizes)
+    known = {row["settings"]: row for row in log.read(path) if all(row[column] == shared[column] for column in log.SAME)}
+    found = []
+    for row in entered:
+        settings = row["settings"]
+        if settings not in known:
+            result = run(problem, json.loads(settings))
+            known[settings] = {**shared, **result.columns(), "settings": settings, "date": now()}
+            log.append(path, known[settings])
+        found.append(known[settings])
+        now_scored = found[-1]["validation"] or found[-1]["note"]
+        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {now_scored} on {shared['seeds']}  {settings}")
+    return found

@@ -1,1 +1,0 @@
-"""`localgcl bench`: measures time and memory of the library's parts beside plain PyTorch."""
