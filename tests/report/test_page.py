@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import localgcl.report
 from localgcl.report.findings import Cluster, Column, Findings, Map, Score, Series
 from localgcl.report.page import SCRIPTS, page
-from localgcl.report.sections import TITLES
+from localgcl.report.panels import TITLES
 from tests.references.findings import synthetic
 
 ASSETS = Path(localgcl.report.__file__).parent / "assets"

@@ -4,8 +4,7 @@ import argparse
 
 from localgcl.commands.output import Result, sayer
 from localgcl.io.node_columns import SUFFIXES, check_columns_file, write_columns
-from localgcl.report.clusters import find_clusters
-from localgcl.report.describing import describe
+from localgcl.report.clusters import describe, find_clusters
 from localgcl.report.node_table import read_table
 from localgcl.report.reading import read_subject
 from localgcl.system.text import shown

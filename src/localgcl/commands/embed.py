@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from localgcl.commands.engine import add_engine, cluster_workers
-from localgcl.commands.options import add_source, read_columns
+from localgcl.commands.options import add_engine, add_source, cluster_workers, read_columns
 from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
 from localgcl.io.encoding_files import as_encoding

@@ -12,11 +12,14 @@ from localgcl.config import choices
 from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
 from localgcl.system.paths import check_there
+from localgcl.training.joining import started_by_torchrun
 
 Group = TypeVar("Group")
 
 SOURCE = ("dataset", "edges", "features", "labels", "weight", "source", "target", "id", "drop", "encode")
 """What `add_source` reads: the fields of `Source`."""
+ENGINE = ("engine", "workers")
+"""What `add_engine` reads."""
 
 
 def early_method(arguments: list[str]) -> str:
@@ -141,3 +144,26 @@ def _reading(field: "dataclasses.Field[Any]") -> dict[str, Any]:
     assert isinstance(kind, type), field.name
     value = {"type": kind, "metavar": field.metadata.get("metavar") or kind.__name__.upper()}
     return {**value, "nargs": "+"} if several else value
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """A cluster and its workers."""
+    section = parser.add_argument_group("engine")
+    section.add_argument(
+        "--engine", choices=["ray"], help="run on a Ray cluster: that of RAY_ADDRESS, or one started on this machine"
+    )
+    section.add_argument("--workers", type=int, metavar="K", help="processes on the cluster")
+
+
+def cluster_workers(options: argparse.Namespace) -> int | None:
+    """How many workers of a cluster to use; None without a cluster."""
+    if options.engine is None:
+        if options.workers is not None:
+            raise ValueError(f"workers is {options.workers}, but there is no engine; add --engine ray")
+        return None
+    if options.workers is None:
+        raise ValueError(f"engine is {options.engine}, but the number of workers is not given; add --workers K")
+    if started_by_torchrun():
+        raise ValueError(f"engine is {options.engine}, which starts the processes itself; leave torchrun out")
+    workers: int = options.workers
+    return workers

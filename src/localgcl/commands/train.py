@@ -7,8 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from localgcl.commands.engine import ENGINE, add_engine, cluster_workers
-from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_source
+from localgcl.commands.options import (
+    ENGINE,
+    SOURCE,
+    add_engine,
+    add_group,
+    add_source,
+    cluster_workers,
+    early_method,
+    read_source,
+)
 from localgcl.commands.output import Result, dated, sayer
 from localgcl.commands.parser import COMMON
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from localgcl.report import packing, palette
+from localgcl.report import packing, picture
 from localgcl.report.findings import Findings
 from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.sections import cluster_column, note, part
+from localgcl.report.panels import cluster_column, note, part
 
 HINT = "Click a node, or find it by its id: its nearest nodes in the embedding and its neighbours in the graph appear here."
 HELP = (
@@ -101,10 +101,10 @@ def first_blocks(findings: Findings) -> Markup:
         "clusters": cluster_column(findings),
         "steps": packing.STEPS,
         "palette": {
-            "categories": palette.CATEGORIES,
-            "other": palette.OTHER,
-            "missing": palette.MISSING,
-            "sequence": palette.SEQUENCE,
+            "categories": picture.CATEGORIES,
+            "other": picture.OTHER,
+            "missing": picture.MISSING,
+            "sequence": picture.SEQUENCE,
         },
     }
     blocks = {"about": packing.text(about), "xy": packing.positions(view.xy), "ids": packing.text(list(view.ids))}

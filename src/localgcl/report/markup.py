@@ -1,6 +1,7 @@
 """HTML by functions. What is not `Markup` already is escaped, so that no string of a user's can become a tag."""
 
 import html
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 Attribute: TypeAlias = str | float | bool | None
@@ -44,3 +45,27 @@ def _attribute(name: str, value: Attribute) -> str:
     if value is True:
         return f" {name}"
     return f' {name}="{escaped(str(value))}"'
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: Sequence[int] = ()) -> Markup:
+    """A table whose first cell of each row is its heading; `numeric` columns are aligned at the right."""
+
+    def kind(column: int) -> str | None:
+        return "number" if column in numeric else None
+
+    body = [
+        tag(
+            "tr",
+            tag("th", row[0], scope="row", class_=kind(0)),
+            *(tag("td", cell, class_=kind(i)) for i, cell in enumerate(row[1:], start=1)),
+        )
+        for row in rows
+    ]
+    head = tag("tr", *(tag("th", name, scope="col", class_=kind(i)) for i, name in enumerate(heads)))
+    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
+    return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
+def folded(summary: str, content: Markup) -> Markup:
+    """Something to unfold."""
+    return tag("details", tag("summary", summary), content)

@@ -8,7 +8,7 @@ from localgcl._version import __version__
 from localgcl.report.explorer import explorer, first_blocks, later_blocks
 from localgcl.report.findings import Findings
 from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.sections import TITLES, sections
+from localgcl.report.panels import TITLES, sections
 
 SCRIPTS = (
     "dom",

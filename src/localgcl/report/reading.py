@@ -12,6 +12,8 @@ from localgcl.graph.csr import CSR
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 
+MOST_NODES = 200_000
+"""Nodes on a map, at most."""
 _SEEDS = 2**32
 """Seeds that NumPy's generators take, which UMAP uses."""
 

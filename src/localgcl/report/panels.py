@@ -1,19 +1,29 @@
 """The parts of the page below the map. A part that a run does not have is a heading and the note that says why."""
 
+import datetime
+import shlex
 from collections.abc import Mapping
 
 import numpy as np
 
+from localgcl.graph.csr import CSR
+from localgcl.graph.statistics import edge_homophily
 from localgcl.report import charts
 from localgcl.report.findings import Cluster, Findings, Series
-from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.tables import folded, table
+from localgcl.report.markup import Markup, folded, joined, table, tag
+from localgcl.report.reading import Subject
+from localgcl.system.text import shown
+from localgcl.training import RunFolder
 
 BAR = tag("span", "As a bar", class_="unseen")
 """Heading of a column of bars, for those who hear the page."""
 
 ROWS = 12
 """Rows of the table beside a chart, evenly spaced."""
+_NOT_TERMS = ("step", "seconds", "clamped", "spread", "rank")
+"""Columns that are no terms of the loss: clocks and signs of health."""
+_POINTS = 1000
+"""Points of a line, at most; more are not seen on a screen."""
 
 
 def sections(findings: Findings) -> Markup:
@@ -193,3 +203,92 @@ def _sampled(series: Series, x_name: str) -> Markup:
     keep = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), ROWS)).astype(int))]
     rows = [(charts.number(float(series.x[i])), charts.number(float(series.y[i]))) for i in keep]
     return folded("As a table", table(series.name, (x_name, series.name), rows, numeric=(0, 1)))
+
+
+def read_losses(run: RunFolder) -> tuple[tuple[Series, ...], str]:
+    """The loss and its terms over steps, and why there are none, where there are none."""
+    rows = run.read_metrics()
+    if not rows:
+        return (), "The run has no metrics.csv, or trained no step."
+    every = -(-len(rows) // _POINTS)
+    kept = rows[::every] if (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
+    # The loss first, whatever the order of the columns.
+    names = dict.fromkeys(["loss", *(name for row in rows for name in row if name not in _NOT_TERMS)])
+    lines = []
+    for name in names:
+        points = [(row["step"], row[name]) for row in kept if name in row]
+        x, y = np.array(points, dtype=np.float32).reshape(-1, 2).T
+        lines.append(Series(name, np.ascontiguousarray(x), np.ascontiguousarray(y)))
+    return tuple(lines), ""
+
+
+def summary_of(subject: Subject) -> dict[str, str]:
+    """What was trained and how, in the order of reading."""
+    run, graph, made = subject.run, subject.graph, subject.run.made
+    history = subject.model.history
+    seconds = f" in {history[-1]['seconds']:,.1f} s" if history else ""
+    machine = made.get("gpu") or " with ".join(
+        part for part in (str(made.get("processor", "")), f"{made['threads']} threads" if "threads" in made else "") if part
+    )
+    told = {
+        "method": run.config.method,
+        "graph": graph.name,
+        "nodes": f"{graph.num_nodes:,}",
+        "edges": f"{subject.edges.num_entries // 2:,}, undirected",
+        "features": f"{graph.num_features:,}",
+        "dimension": f"{subject.z.shape[1]:,}",
+        "training": f"{subject.model.step:,} steps{seconds}",
+        "machine": machine,
+        "date": _date(str(made.get("date", ""))),
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _date(text: str) -> str:
+    """The time of `system.provenance` as people write it."""
+    try:
+        return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:  # a run folder may say something else, or nothing
+        return text
+
+
+def degrees_of(edges: CSR) -> Series:
+    """Number of nodes by degree."""
+    degree, count = np.unique(edges.degree.numpy(), return_counts=True)
+    return Series("nodes", degree.astype(np.float32), count.astype(np.float32))
+
+
+def homophily_of(subject: Subject) -> dict[str, float]:
+    """The share of edges within a class, and what it would be if ends of edges were joined at random."""
+    y, edges = subject.graph.y, subject.edges
+    if y is None:
+        return {}
+    found = edge_homophily(edges, y)
+    if np.isnan(found):
+        return {}
+    ends = y[edges.rows]
+    known = (ends >= 0) & (y[edges.indices] >= 0)
+    weights = None if edges.weights is None else edges.weights[known].double().numpy()
+    counts = np.bincount(ends[known].numpy(), weights)  # each edge is there in both directions
+    return {"in this graph": found, "by chance": float(((counts / counts.sum()) ** 2).sum())}
+
+
+def how_to_load(subject: Subject) -> dict[str, str]:
+    """Code that loads the embeddings of a run, by tool."""
+    path = shown(subject.run.path)
+    node = shown(subject.part.node_ids[0])
+    return {
+        "Python": (
+            f"import localgcl as lg\nfrom localgcl.training import RunFolder\n\nrun = RunFolder.open({path!r})\n"
+            f"graph = {'run.graph_source.read()' if subject.run.source else '...  # the graph that you trained on'}\n"
+            "z = lg.Embedder.load(run.path).transform(graph)  # row i is node graph.node_ids[i]\nnear = lg.nearest(z, 10)"
+        ),
+        "pandas": (
+            f"import pandas as pd\n\n# localgcl embed {shlex.quote(path)} -o z.parquet\n"
+            'z = pd.read_parquet("z.parquet").set_index("id")'
+        ),
+        "command line": (
+            f"localgcl embed {shlex.quote(path)} -o z.parquet\nlocalgcl similar {shlex.quote(path)} {shlex.quote(node)}\n"
+            f"localgcl cluster {shlex.quote(path)} -o clusters.csv"
+        ),
+    }
