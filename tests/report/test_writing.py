@@ -83,22 +83,22 @@ def test_the_label_comes_first_and_keeps_its_names(found: Findings) -> None:
 
 
 def test_the_run_is_scored_beside_its_baselines(found: Findings) -> None:
-    assert [score.name for score in found.scores] == ["local-gcl", "random-init", "raw-features"]
-    assert all(score.metric == "accuracy in %" for score in found.scores)
-    assert found.scores[0].mean > 90  # the groups are disconnected
-    assert "5 splits" in found.protocol
-    assert "45 labelled nodes" in found.protocol
+    assert [score.name for score in found.data["scores"]["rows"]] == ["local-gcl", "random-init", "raw-features"]
+    assert all(score.metric == "accuracy in %" for score in found.data["scores"]["rows"])
+    assert found.data["scores"]["rows"][0].mean > 90  # the groups are disconnected
+    assert "5 splits" in found.data["scores"]["protocol"]
+    assert "45 labelled nodes" in found.data["scores"]["protocol"]
 
 
 def test_loss_degrees_homophily_and_kernel(found: Findings, run: RunFolder) -> None:
-    assert [series.name for series in found.losses] == ["loss", "positive", "negative"]
-    assert found.losses[0].x.tolist() == [0, 1, 2, 3]
-    np.testing.assert_allclose(found.losses[0].y, found.losses[1].y + found.losses[2].y, rtol=1e-5)
-    assert found.degrees.y.sum() == 60
-    assert found.homophily["in this graph"] == 1.0
-    assert 0.3 < found.homophily["by chance"] < 0.4
-    assert [series.name for series in found.kernel] == list(run.config.encoder.channels)
-    for series in found.kernel:
+    assert [series.name for series in found.data["loss"]] == ["loss", "positive", "negative"]
+    assert found.data["loss"][0].x.tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(found.data["loss"][0].y, found.data["loss"][1].y + found.data["loss"][2].y, rtol=1e-5)
+    assert found.data["graph"]["degrees"].y.sum() == 60
+    assert found.data["graph"]["homophily"]["in this graph"] == 1.0
+    assert 0.3 < found.data["graph"]["homophily"]["by chance"] < 0.4
+    assert [series.name for series in found.data["kernel"]] == list(run.config.encoder.channels)
+    for series in found.data["kernel"]:
         # 256 orthogonal frequencies: the error of an estimate is below 1/16, four deviations of a random one's.
         np.testing.assert_allclose(series.y, series.x, atol=0.25)
     assert found.notes == {}
@@ -108,19 +108,19 @@ def test_summary_settings_and_code_to_copy(found: Findings, run: RunFolder) -> N
     assert found.summary["method"] == "local-gcl"
     assert found.summary["nodes"] == "60"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", found.summary["date"])
-    assert 'negatives = "sorf"' in found.settings
-    assert set(found.load) == {"Python", "pandas", "command line"}
-    assert f"localgcl embed {run.path}" in found.load["command line"]
+    assert 'negatives = "sorf"' in found.data["settings"]
+    assert set(found.data["load"]) == {"Python", "pandas", "command line"}
+    assert f"localgcl embed {run.path}" in found.data["load"]["command line"]
     names: dict[str, Any] = {}
-    exec(found.load["Python"], names)  # code to copy has to run
+    exec(found.data["load"]["Python"], names)  # code to copy has to run
     np.testing.assert_array_equal(names["z"], lg.Embedder.load(run.path).transform(run.graph_source.read()))
     np.testing.assert_array_equal(names["near"].rows, found.map.nearest)
 
 
 def test_without_labels_the_notes_say_so(tmp_path: Path) -> None:
     found = collect(train_customers(tmp_path, labels=False), layout="pca", clusters=2)
-    assert found.scores == ()
-    assert found.homophily == {}
+    assert found.data["scores"]["rows"] == ()
+    assert found.data["graph"]["homophily"] == {}
     assert "no labels" in found.notes["scores"]
     assert "no labels" in found.notes["homophily"]
     assert found.map.columns[0].name == "cluster"
@@ -141,7 +141,7 @@ def test_of_many_nodes_a_sample_is_shown(run: RunFolder) -> None:
     whole = graph.symmetrized().without_loops().degree.numpy()
     np.testing.assert_array_equal(degree.values, whole[[place[name] for name in found.map.ids]])  # of the whole graph
     assert "localgcl evaluate" in found.notes["scores"]
-    assert found.degrees.y.sum() == 60
+    assert found.data["graph"]["degrees"].y.sum() == 60
 
 
 def test_the_same_seed_gives_the_same_findings(run: RunFolder) -> None:
@@ -171,9 +171,9 @@ def test_a_method_without_a_kernel_says_so(tmp_path: Path) -> None:
     graph = lg.load("digits").subgraph(torch.arange(60))
     lg.train(graph, tmp_path / "run", method="raw-features", device="cpu")
     found = collect(RunFolder.open(tmp_path / "run"), graph, layout="pca", clusters=2)
-    assert found.kernel == ()
+    assert found.data["kernel"] == ()
     assert "raw-features has no kernel" in found.notes["kernel"]
-    assert [score.name for score in found.scores] == ["raw-features"]
+    assert [score.name for score in found.data["scores"]["rows"]] == ["raw-features"]
     with pytest.raises(ValueError, match="does not say which graph it was trained on"):
         collect(RunFolder.open(tmp_path / "run"))
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from localgcl.report import packing, picture
-from localgcl.report.findings import Findings
-from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.panels import cluster_column, note, part
+from localgcl.report.findings import Findings, cluster_column
+from localgcl.report.markup import Markup, empty, joined, part, tag
 
 HINT = "Click a node, or find it by its id: its nearest nodes in the embedding and its neighbours in the graph appear here."
 HELP = (
@@ -19,7 +18,7 @@ def explorer(findings: Findings) -> Markup:
     """The map with its search box, legend and panel; a note where there is nothing to show."""
     view = findings.map
     if not len(view.ids):
-        return part("map", "Map", note(findings, "map"))
+        return part("map", "Map", empty("The map has no nodes."))
     about = " ".join(filter(None, (view.shown, view.layout, view.nearest_note)))
     return part(
         "map", "Map", tag("div", _stage(len(view.ids)), _side(findings), class_="explorer"), tag("p", about, class_="quiet")
@@ -98,7 +97,7 @@ def first_blocks(findings: Findings) -> Markup:
     about = {
         "n": len(view.ids),
         "columns": [{"name": column.name, "classes": column.classes} for column in view.columns],
-        "clusters": cluster_column(findings),
+        "clusters": cluster_column(view.columns, findings.clusters),
         "steps": packing.STEPS,
         "palette": {
             "categories": picture.CATEGORIES,

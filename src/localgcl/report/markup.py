@@ -66,6 +66,24 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, 
     return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 
+def part(name: str, title: str, *content: str) -> Markup:
+    """A part of the page under a heading."""
+    heading = tag("h2", title, id=f"{name}-title")
+    return tag("section", heading, *content, id=name, aria_labelledby=f"{name}-title")
+
+
+def empty(why: str) -> Markup:
+    """Why there is nothing to show."""
+    return tag("p", why or "This run does not have it.", class_="empty")
+
+
+def copied(name: str, title: str, text: str) -> Markup:
+    """Text with a button that copies it."""
+    button = tag("button", "Copy", type="button", data_copy=name, aria_label=f"Copy {title}")
+    head = tag("div", tag("h3", title), button, class_="copy-head")
+    return tag("div", head, tag("pre", tag("code", text, id=name), tabindex=0, aria_label=title), class_="copied")
+
+
 def folded(summary: str, content: Markup) -> Markup:
     """Something to unfold."""
     return tag("details", tag("summary", summary), content)

@@ -49,7 +49,7 @@ CATEGORIES = (
     "#0ca8d8",
 )
 """Colours of classes, the largest class first, readable on white and on black. Each is as far as possible from those before it,
-as people with each kind of colour blindness see them (OKLab distance; the test simulates them). Nobody can tell more than twenty
+as people with each kind of colour blindness see them (OKLab distance; tests simulate them). Nobody can tell more than twenty
 colours apart: further classes are `OTHER`."""
 
 OTHER = "#8b8f96"

@@ -1,11 +1,11 @@
 """A run folder -> `Findings`, and from them report.html."""
 
+import datetime
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import tomli_w
 from jaxtyping import Int32
 
 from localgcl.evaluation.nearest_rows import nearest
@@ -13,13 +13,11 @@ from localgcl.graph import Graph
 from localgcl.io.export import check_new
 from localgcl.report.clusters import colours, describe, find_clusters
 from localgcl.report.findings import Column, Findings, Map
-from localgcl.report.kernel import read_kernel
 from localgcl.report.layout import NEIGHBOURS, Kind, lay_out
 from localgcl.report.node_table import read_table
 from localgcl.report.page import page
-from localgcl.report.panels import degrees_of, homophily_of, how_to_load, read_losses, summary_of
+from localgcl.report.panels import PANELS, Reading
 from localgcl.report.reading import MOST_NODES, Subject, read_subject
-from localgcl.report.scoring import read_scores
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
@@ -106,32 +104,49 @@ def collect(
     say(f"clustering {subject.part.num_nodes:,} nodes")
     found = find_clusters(subject.z, clusters, seed=seed)
     described, differing = describe(subject, table, found)
-    notes = {}
-    losses, notes["losses"] = read_losses(run)
-    kernel, notes["kernel"] = read_kernel(subject, seed=seed)
-    if scores and table.y is not None:
-        say("scoring")
-    rows, protocol, notes["scores"] = read_scores(subject, seed=seed) if scores else ((), "", "Scores were not asked for.")
-    homophily = homophily_of(subject)
+    columns = colours(table, found, differing)
+    reading = Reading(subject, described, found.told, columns, seed, scores, say)
+    made = {name: panel(reading) for name, panel in PANELS.items()}
     say("placing nodes in the plane")
-    notes["homophily"] = "" if homophily else "The graph has no labels, or no edge between labelled nodes."
     return Findings(
         title=f"{subject.graph.name}: embeddings by {run.config.method}",
         run=str(run.path),
         summary=summary_of(subject),
-        settings=tomli_w.dumps({"method": run.config.method, **run.config.flat()}),
-        losses=losses,
-        scores=rows,
-        protocol=protocol,
+        map=_map(subject, columns, layout, seed),
         clusters=described,
         clustering=found.told,
-        degrees=degrees_of(subject.edges),
-        homophily=homophily,
-        kernel=kernel,
-        map=_map(subject, colours(table, found, differing), layout, seed),
-        notes={name: note for name, note in notes.items() if note},
-        load=how_to_load(subject),
+        sections={name: section for name, section in made.items() if section is not None},
     )
+
+
+def summary_of(subject: Subject) -> dict[str, str]:
+    """What was trained and how, in the order of reading."""
+    run, graph, made = subject.run, subject.graph, subject.run.made
+    history = subject.model.history
+    seconds = f" in {history[-1]['seconds']:,.1f} s" if history else ""
+    machine = made.get("gpu") or " with ".join(
+        part for part in (str(made.get("processor", "")), f"{made['threads']} threads" if "threads" in made else "") if part
+    )
+    told = {
+        "method": run.config.method,
+        "graph": graph.name,
+        "nodes": f"{graph.num_nodes:,}",
+        "edges": f"{subject.edges.num_entries // 2:,}, undirected",
+        "features": f"{graph.num_features:,}",
+        "dimension": f"{subject.z.shape[1]:,}",
+        "training": f"{subject.model.step:,} steps{seconds}",
+        "machine": machine,
+        "date": _date(str(made.get("date", ""))),
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _date(text: str) -> str:
+    """The time of `system.provenance` as people write it."""
+    try:
+        return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:  # a run folder may say something else, or nothing
+        return text
 
 
 def _map(subject: Subject, columns: tuple[Column, ...], layout: Kind, seed: int) -> Map:
