@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from localgcl.config import choices
+from localgcl.config import EncoderOptions, Preparation, TrainingOptions, choices
 from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
+from localgcl.methods import find_method
+from localgcl.recipes import chosen_names, length_for
 from localgcl.system.paths import check_there
 from localgcl.training.joining import started_by_torchrun
 
@@ -91,6 +93,16 @@ def read_columns(options: argparse.Namespace) -> Columns:
     return named_columns(options.source, options.target, options.id, options.drop, options.encode)
 
 
+def add_settings(parser: argparse.ArgumentParser, method: str, *, title: str = "", without: Collection[str] = ()) -> None:
+    """Every setting of a run by this method. Help texts name the values of a run without a recipe."""
+    kind = find_method(method)
+    chosen = dict.fromkeys(chosen_names(method), "chosen from the graph")
+    defaults = {**chosen, **kind.defaults, **length_for(method)}
+    groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
+    for name, group in groups.items():
+        add_group(parser, f"{title}{name}", group, defaults, without=without)
+
+
 def add_group(
     parser: argparse.ArgumentParser,
     title: str,
@@ -113,8 +125,8 @@ def add_group(
             continue
         if flag in parser._option_string_actions:  # argparse has no public name for them
             raise ValueError(f"{title} has an option {field.name!r}, and the command has another {flag}; call it otherwise")
-        told = _help(field, defaults.get(field.name, field.default))
-        section.add_argument(flag, default=argparse.SUPPRESS, help=told, **_reading(field))
+        text = _help(field, defaults.get(field.name, field.default))
+        section.add_argument(flag, default=argparse.SUPPRESS, help=text, **_reading(field))
 
 
 def read_group(options: argparse.Namespace, group: type[Group]) -> Group:
