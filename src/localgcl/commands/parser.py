@@ -1,9 +1,10 @@
 """The parser of a command: options that all commands have, and usage errors of one line."""
 
 import argparse
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
+
+from localgcl.config import closest
 
 COMMON = ("debug", "json", "plugin", "quiet", "verbose")
 """What `add_common` reads."""
@@ -57,8 +58,8 @@ def meant(word: str, known: Iterable[str]) -> str:
         >>> meant("trian", ["train", "embed"]), meant("fly", ["train"])
         ('; did you mean train?', '')
     """
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(word, known, cutoff=0.6)
+    return f"; did you mean {close}?" if close else ""
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
