@@ -108,7 +108,7 @@ def _guarded(command: str, arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _costs(command: str, *, verbose: bool) -> Iterator[None]:
-    """Explains allocation failures; if `verbose`, says what runs, and at the end what it took."""
+    """Explains allocation failures; if `verbose`, prints versions first, and time and memory at the end."""
     started = time.perf_counter()
     if verbose:
         from localgcl.system.peak import ResidentPeak  # these import torch

@@ -14,18 +14,18 @@ DESCRIPTION = (
     "a file _localgcl in a folder of $fpath, for fish ~/.config/fish/completions/localgcl.fish."
 )
 _PATHS = ("F", "FILE", "DIR", "RUN", "EDGES", "RUN|FILE", "NAME|FILE", "DATASET", "HOW")
-"""What help texts call a value that is a path, or may be one."""
+"""Metavars of values that are paths, or may be."""
 
 
 class Slot(NamedTuple):
-    """An option, or a place for an argument.
+    """An option, or a positional argument.
 
     Args:
-        names: Such as -o and --output; none for a place.
+        names: Such as -o and --output; none for a positional argument.
         text: Its help.
         values: How many values follow at most.
         words: What a value may be.
-        files: Whether a value may be a path.
+        files: True if a value may be a path.
     """
 
     names: tuple[str, ...]
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> Result:
 
 
 def commands() -> list[Command]:
-    """Every command with its options; of methods, the options of all."""
+    """Every command with its options; of train and tune, the options of all methods."""
     from localgcl.commands import COMMANDS, command_parser  # which import this module in turn
     from localgcl.methods import METHODS
 
@@ -127,7 +127,7 @@ def commands() -> list[Command]:
 
 
 def _words(command: str) -> Mapping[str, Iterable[str]]:
-    """Words that values may have, by the name of the option or place."""
+    """Words to complete, by the name of the option or argument."""
     from localgcl.commands import reproduce
     from localgcl.datasets.catalogue import CATALOGUE
     from localgcl.experiments.bench.setups import BENCHMARKS

@@ -93,7 +93,7 @@ def _run_alone(options: argparse.Namespace) -> Result:
 
 
 def _run_added(options: argparse.Namespace, folder: RunFolder) -> Result:
-    """Embeds new nodes, and those that they change."""
+    """Embeds new nodes, and the nodes whose embeddings they change."""
     own = options.dataset is None and (options.edges, options.features, options.labels) == (None, None, None)
     # Without other files, the names of columns are those of the added files.
     source, columns = folder.graph_source if own else _source(options, folder), read_columns(options)
@@ -116,7 +116,7 @@ def _run_added(options: argparse.Namespace, folder: RunFolder) -> Result:
 
 
 def _source(options: argparse.Namespace, folder: RunFolder) -> Source:
-    """The graph that was asked for; that of the run where none was."""
+    """The graph that the options name, or else the run's own."""
     dataset, files = options.dataset, (options.edges, options.features, options.labels)
     named = {name: getattr(options, name) for name in (*COLUMNS, "encode")}
     if dataset is None and files == (None, None, None) and not any(name is not None for name in named.values()):

@@ -19,13 +19,13 @@ from localgcl.training.joining import started_by_torchrun
 Group = TypeVar("Group")
 
 SOURCE = ("dataset", "edges", "features", "labels", "weight", "source", "target", "id", "drop", "encode")
-"""What `add_source` reads: the fields of `Source`."""
+"""Names of the options that `add_source` adds: the fields of `Source`."""
 ENGINE = ("engine", "workers")
-"""What `add_engine` reads."""
+"""Names of the options that `add_engine` adds."""
 
 
 def early_method(arguments: list[str]) -> str:
-    """The value of --method, which decides what other options exist."""
+    """The value of --method, read before all else: it decides which other options exist."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--method", default="local-gcl")
     method: str = early.parse_known_args(arguments)[0].method
@@ -33,7 +33,7 @@ def early_method(arguments: list[str]) -> str:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """A data set, or the user's own files."""
+    """Adds options that name a data set or the user's own files."""
     parser.add_argument(
         "dataset",
         nargs="?",
@@ -68,7 +68,7 @@ def read_source(options: argparse.Namespace) -> Source:
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """What the columns of the user's files are called."""
+    """Adds options that name the columns of the user's files."""
     parser.add_argument(
         "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
     )
@@ -84,17 +84,17 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def add_id(parser: argparse.ArgumentParser) -> None:
-    """The column of node ids."""
+    """Adds the option that names the column of node ids."""
     parser.add_argument("--id", metavar="COLUMN", help="column of node ids in other files than edges (default: the first)")
 
 
 def read_columns(options: argparse.Namespace) -> Columns:
-    """What `add_columns` read, but the column of weights."""
+    """The columns that `add_columns` read, except that of weights."""
     return named_columns(options.source, options.target, options.id, options.drop, options.encode)
 
 
 def add_settings(parser: argparse.ArgumentParser, method: str, *, title: str = "", without: Collection[str] = ()) -> None:
-    """Every setting of a run by this method. Help texts name the values of a run without a recipe."""
+    """Adds every setting of a run by this method. Help texts name the values of a run without a recipe."""
     kind = find_method(method)
     chosen = dict.fromkeys(chosen_names(method), "chosen from the graph")
     defaults = {**chosen, **kind.defaults, **length_for(method)}
@@ -111,12 +111,12 @@ def add_group(
     *,
     without: Collection[str] = (),
 ) -> None:
-    """One option a field of the dataclass `group`. `defaults` are those that help texts name instead of the field's own.
+    """Adds an option for each field of the dataclass `group`. Help texts name `defaults` where they hold the field.
 
-    An option that is not given is not set, so that a recipe or the dataclass fills it in (see `read_group`).
+    An option that is not given is absent from the namespace: a recipe or the dataclass fills it in (see `read_group`).
 
     Raises:
-        ValueError: There is an option of that name already, such as those that name files and columns of the graph.
+        ValueError: The parser has an option of that name already, such as those that name files of the graph.
     """
     section = parser.add_argument_group(f"{title} options")
     for field in dataclasses.fields(group):
@@ -159,7 +159,7 @@ def _reading(field: "dataclasses.Field[Any]") -> dict[str, Any]:
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    """A cluster and its workers."""
+    """Adds options that name an engine and its number of workers."""
     section = parser.add_argument_group("engine")
     section.add_argument(
         "--engine", choices=["ray"], help="run on a Ray cluster: that of RAY_ADDRESS, or one started on this machine"

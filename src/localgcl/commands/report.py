@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
-    """How nodes are placed in the plane."""
+    """Adds options of the layout."""
     parser.add_argument(
         "--layout", choices=KINDS, default="auto", help="how nodes are placed (default: umap where it is installed, else pca)"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from localgcl.report import packing, picture
-from localgcl.report.findings import Findings, cluster_column
+from localgcl.report.findings import Findings, column_of_clusters
 from localgcl.report.markup import Markup, empty, joined, part, tag
 
 HINT = "Click a node, or find it by its id: its nearest nodes in the embedding and its neighbours in the graph appear here."
@@ -97,7 +97,7 @@ def first_blocks(findings: Findings) -> Markup:
     about = {
         "n": len(view.ids),
         "columns": [{"name": column.name, "classes": column.classes} for column in view.columns],
-        "clusters": cluster_column(view.columns, findings.clusters),
+        "clusters": column_of_clusters(view.columns, findings.clusters),
         "steps": packing.STEPS,
         "palette": {
             "categories": picture.CATEGORIES,

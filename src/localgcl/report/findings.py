@@ -120,7 +120,7 @@ class Findings:
         return {name: text for section in self.sections.values() for name, text in section.notes.items() if text}
 
 
-def cluster_column(columns: Sequence[Column], clusters: Sequence[Cluster]) -> int | None:
+def column_of_clusters(columns: Sequence[Column], clusters: Sequence[Cluster]) -> int | None:
     """The column of the map that holds these clusters; None where no column does."""
     names = {cluster.name for cluster in clusters}
     for i, column in enumerate(columns):

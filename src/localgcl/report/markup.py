@@ -1,4 +1,4 @@
-"""HTML by functions. What is not `Markup` already is escaped, so that no string of a user's can become a tag."""
+"""HTML by functions. Text that is not `Markup` is escaped, so that no string of a user can become a tag."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import TypeAlias
 Attribute: TypeAlias = str | float | bool | None
 
 VOID = frozenset({"br", "input", "link", "meta"})
-"""Elements without an end."""
+"""Elements without an end tag."""
 
 
 class Markup(str):
@@ -48,7 +48,10 @@ def _attribute(name: str, value: Attribute) -> str:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: Sequence[int] = ()) -> Markup:
-    """A table whose first cell of each row is its heading; `numeric` columns are aligned at the right."""
+    """A table for eyes and screen readers, which scrolls in its own box; `numeric` columns are aligned at the right.
+
+    It has a caption and headings with a scope; the first cell of each row is the row's heading.
+    """
 
     def kind(column: int) -> str | None:
         return "number" if column in numeric else None

@@ -19,7 +19,7 @@ from localgcl.report.findings import Column
 from localgcl.report.reading import Subject
 
 OWN = ("label", "cluster", "degree")
-"""Columns that are no features."""
+"""Columns that every map has, beside features."""
 _EPOCH, _YEAR = 1970.0, 365.2425
 
 Matrix = np.ndarray | sp.csr_array
@@ -48,7 +48,7 @@ class Contrast(NamedTuple):
 
 def contrast(x: Matrix, member: Int32[np.ndarray, " n"], count: int) -> Contrast:
     """Means and effects of all columns in all of `count` clusters. O(n f), sparse columns in O(stored values)."""
-    # Means are taken from the columns' own: squares of large numbers that differ little would cancel.
+    # Columns are centred first: squares of large numbers that differ little would cancel.
     centre = np.zeros(x.shape[1]) if sp.issparse(x) else np.asarray(x.mean(axis=0, dtype=np.float64))
     sums, squares, shares = np.zeros((count, x.shape[1])), np.zeros((count, x.shape[1])), np.ones(x.shape[1], dtype=bool)
     for start in range(0, x.shape[0], _ROWS):
@@ -93,7 +93,7 @@ def _compared(found: Contrast, cluster: int, place: int, kind: Kind) -> str:
 
 
 def _percent(share: float) -> str:
-    """Shares below 1% with one more digit, so that few are not written as none."""
+    """A share in per cent; near 0% and 100% with a digit more, so that few do not read as none."""
     share = abs(round(share, 9))  # means of centred columns are off by rounding
     return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
 
@@ -121,7 +121,7 @@ class Table:
         x: Features as the graph has them.
         names: Of the features, as marks call them.
         kinds: Of the features.
-        encoding: How features were made of the columns of a table; None where they were numbers.
+        encoding: How columns of a table became features; None where they were numbers.
         y: Classes of the shown nodes, -1 where unknown; None without labels.
         class_names: Names of the classes.
         degree: Neighbours of each node in the whole graph.
@@ -150,7 +150,7 @@ class Table:
         return joined(parts), tuple(names), tuple(kinds)
 
     def groups(self) -> Mapping[str, Sequence[int]]:
-        """Features by the column of the user's table that they were made of."""
+        """Places of features, by the column of the user's table that they encode."""
         if self.encoding is None:
             return {_apart(name): [place] for place, name in enumerate(self.names)}
         found, start = {}, 0
@@ -159,8 +159,17 @@ class Table:
             start += len(column.features)
         return found
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What `column` knows: the label, if there are labels, the degree, and the columns of the user's table."""
+        return (*["label"] * (self.y is not None), "degree", *self.groups())
+
     def column(self, name: str) -> Column:
-        """A column of the user's table, to colour by: categories as such, dates as years, missing numbers missing."""
+        """A column to colour by: classes and categories as such, dates as years, missing numbers missing."""
+        if name == "label" and self.y is not None:
+            return Column(name, self.y.astype(np.int32), self.class_names)
+        if name == "degree":
+            return Column(name, self.degree.astype(np.float32))
         places = list(self.groups()[name])
         cells: Any = self.x[:, places]
         values = np.asarray(cells.toarray() if hasattr(cells, "toarray") else cells, dtype=np.float32)
@@ -190,7 +199,7 @@ def read_table(subject: Subject) -> Table:
 
 
 def _apart(name: str) -> str:
-    """The name of a column of features, other than those of columns that every map has."""
+    """The name of a feature column, marked as such where every map has a column of that name."""
     return f"{name} (feature)" if name in OWN else name
 
 
@@ -210,7 +219,7 @@ def _plain(name: str, values: np.ndarray) -> Column:
 
 
 def _decoded(column: Encoded, values: np.ndarray) -> Column:
-    """The column that its features were made of."""
+    """The column of the user's table, from the features that encode it."""
     if column.kind == CATEGORY:
         classes = [*column.categories, *["(other)"] * column.other, *["(missing)"] * column.missing]
         place = np.where(values.any(axis=1), values.argmax(axis=1), -1).astype(np.int32)

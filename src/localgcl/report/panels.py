@@ -14,7 +14,7 @@ import tomli_w
 from localgcl.graph.csr import CSR
 from localgcl.graph.statistics import edge_homophily
 from localgcl.report import charts
-from localgcl.report.findings import Cluster, Column, Score, Section, Series, cluster_column
+from localgcl.report.findings import Cluster, Column, Score, Section, Series, column_of_clusters
 from localgcl.report.kernel import read_kernel
 from localgcl.report.markup import Markup, copied, empty, folded, joined, table, tag
 from localgcl.report.reading import Subject
@@ -68,7 +68,7 @@ def losses(reading: Reading) -> Section:
 
 
 def read_losses(run: RunFolder) -> tuple[tuple[Series, ...], str]:
-    """The loss and its terms over steps, from metrics.csv, and why there are none, where there are none."""
+    """The loss and its terms over steps, from metrics.csv, and the reason if there are none."""
     rows = run.read_metrics()
     if not rows:
         return (), "The run has no metrics.csv, or trained no step."
@@ -138,7 +138,7 @@ def show_clusters(
     """A table with a row for each cluster, whose buttons show it and its typical nodes in the map."""
     if not found:
         return Section("Clusters", empty(note), (), {"clusters": note})
-    column = cluster_column(columns, found)
+    column = column_of_clusters(columns, found)
     places = {} if column is None else {name: i for i, name in enumerate(columns[column].classes or ())}
     wanted = {example for cluster in found for example in cluster.examples}
     nodes = {name: i for i, name in enumerate(ids) if name in wanted}

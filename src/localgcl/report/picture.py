@@ -8,7 +8,7 @@ from jaxtyping import Float32
 
 from localgcl.config import suggestion
 from localgcl.evaluation.nearest_rows import nearest
-from localgcl.report.clusters import cluster_column, find_clusters, label_column
+from localgcl.report.clusters import cluster_column, find_clusters
 from localgcl.report.findings import Column
 from localgcl.report.layout import NEIGHBOURS, Kind, lay_out
 from localgcl.report.node_table import read_table
@@ -141,7 +141,7 @@ def _draw_numbers(axes: "Axes", xy: Float32[np.ndarray, "n 2"], column: Column, 
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib takes as it is: a dollar sign would start a formula."""
+    """Text with dollar signs escaped, which start a formula in matplotlib."""
     short = text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
     return shown(short).replace("$", r"\$")
 
@@ -193,25 +193,19 @@ def write_map(
     subject = read_subject(run, most=most, seed=seed)
     column = _column(subject, color, clusters, seed)
     near = nearest(subject.z, min(NEIGHBOURS, len(subject.z) - 1), seed=seed)
-    xy, told = lay_out(subject.z, near, kind=layout, seed=seed)
+    xy, how = lay_out(subject.z, near, kind=layout, seed=seed)
     title = f"{subject.graph.name}: {run.config.method}, {subject.part.num_nodes:,} nodes"
     with replacing(path) as temporary:
-        draw_map(xy, column, title, told, temporary)
-    return Drawn(column.name, len(xy), subject.told, told)
+        draw_map(xy, column, title, how, temporary)
+    return Drawn(column.name, len(xy), subject.shown, how)
 
 
 def _column(subject: Subject, name: str | None, clusters: int | None, seed: int) -> Column:
     table = read_table(subject)
     if name is None:
         name = "cluster" if table.y is None else "label"
-    if name == "label" and table.y is not None:
-        return label_column(table)
     if name == "cluster":
         return cluster_column(find_clusters(subject.z, clusters, seed=seed))
-    if name == "degree":
-        return Column("degree", table.degree.astype(np.float32))
-    groups = table.groups()
-    if name in groups:
+    if name in table.columns:
         return table.column(name)
-    known = ("cluster", "degree", *["label"] * (table.y is not None), *groups)
-    raise ValueError(f"there is no column {name!r:.100} to colour by{suggestion(name, known[:200])}")
+    raise ValueError(f"there is no column {name!r:.100} to colour by{suggestion(name, ('cluster', *table.columns)[:200])}")

@@ -51,7 +51,7 @@ def write_report(
         clusters: Number of clusters; by default the one from 2 to 20 of the largest silhouette.
         scores: Score the embeddings beside random-init and raw features, if there are labels.
         layout: How nodes are placed: "umap" (extra `viz`), "pca", or "auto": UMAP if it is installed.
-        seed: Seed of everything random.
+        seed: Seed of everything random: the sample, the layout, the starts of k-means, pairs of the kernel, the probe.
         most: Nodes on the map; of more, a random sample is shown.
         say: Takes each line about what is done next, for example `print`.
 
@@ -86,18 +86,7 @@ def collect(
     layout: Kind = "auto",
     say: Callable[[str], None] = lambda _: None,
 ) -> Findings:
-    """All that a report says.
-
-    Args:
-        run: A run folder.
-        graph: The graph to report on; by default the one that the run was trained on.
-        seed: Seed of everything random: the sample, the layout, the starts of k-means, pairs of the kernel, the probe.
-        most: Nodes on the map; of more, a random sample is shown.
-        clusters: Number of clusters; by default the silhouette chooses it.
-        scores: Score the embeddings, if there are labels.
-        layout: How nodes are placed: "umap", "pca", or "auto".
-        say: Takes each line about what is done next, for example `print`.
-    """
+    """What a report says; arguments are those of `write_report`."""
     say("embedding the graph")
     subject = read_subject(run, graph, most=most, seed=seed)
     table = read_table(subject)
@@ -105,7 +94,7 @@ def collect(
     found = find_clusters(subject.z, clusters, seed=seed)
     described, differing = describe(subject, table, found)
     columns = colours(table, found, differing)
-    reading = Reading(subject, described, found.told, columns, seed, scores, say)
+    reading = Reading(subject, described, found.how, columns, seed, scores, say)
     made = {name: panel(reading) for name, panel in PANELS.items()}
     say("placing nodes in the plane")
     return Findings(
@@ -114,7 +103,7 @@ def collect(
         summary=summary_of(subject),
         map=_map(subject, columns, layout, seed),
         clusters=described,
-        clustering=found.told,
+        clustering=found.how,
         sections={name: section for name, section in made.items() if section is not None},
     )
 
@@ -127,7 +116,7 @@ def summary_of(subject: Subject) -> dict[str, str]:
     machine = made.get("gpu") or " with ".join(
         part for part in (str(made.get("processor", "")), f"{made['threads']} threads" if "threads" in made else "") if part
     )
-    told = {
+    facts = {
         "method": run.config.method,
         "graph": graph.name,
         "nodes": f"{graph.num_nodes:,}",
@@ -138,7 +127,7 @@ def summary_of(subject: Subject) -> dict[str, str]:
         "machine": machine,
         "date": _date(str(made.get("date", ""))),
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _date(text: str) -> str:
@@ -152,18 +141,18 @@ def _date(text: str) -> str:
 def _map(subject: Subject, columns: tuple[Column, ...], layout: Kind, seed: int) -> Map:
     n, csr = subject.part.num_nodes, subject.part.csr
     near = nearest(subject.z, min(NEIGHBOURS, n - 1), seed=seed)
-    xy, told = lay_out(subject.z, near, kind=layout, seed=seed)
+    xy, how = lay_out(subject.z, near, kind=layout, seed=seed)
     return Map(
         ids=[str(name) for name in subject.part.node_ids.tolist()],
         xy=xy,
-        layout=told,
+        layout=how,
         nearest=np.ascontiguousarray(near.rows[:, :_LISTED]),
         similarity=np.ascontiguousarray(near.similarity[:, :_LISTED]),
         nearest_note=near.note,
         indptr=_int32(csr.indptr.numpy()),
         indices=_int32(csr.indices.numpy()),
         columns=columns,
-        shown=subject.told,
+        shown=subject.shown,
     )
 
 
