@@ -256,10 +256,44 @@ def _number(value: float) -> str:
 _NO_RANGE = (("low", -math.inf), ("high", math.inf), ("above", -math.inf))
 
 
+_SYNONYMS = {
+    "tau": "temperature",
+    "lr": "learning_rate",
+    "epochs": "steps",
+    "hidden_dim": "hidden",
+    "embedding_dim": "dim",
+    "dimension": "dim",
+    "dimensions": "dim",
+    "random_state": "seed",
+    "seed": "random_state",
+    "n_jobs": "jobs",
+}
+"""What other libraries call an option."""
+
+
+def closest(name: str, known: Iterable[str], *, cutoff: float = 0.5) -> str | None:
+    """The known name that was meant, however it is cased and dashed: the same, a synonym, or the closest spelling.
+
+    Example:
+        >>> closest("CCA_SSG", ["cca-ssg", "grace"]), closest("tau", ["steps", "temperature"]), closest("xyz", ["steps"])
+        ('cca-ssg', 'temperature', None)
+    """
+    spelt, word = {_plain_name(one): one for one in known}, _plain_name(name)
+    for same in (word, _SYNONYMS.get(word)):
+        if same in spelt:
+            return spelt[same]
+    close = difflib.get_close_matches(word, list(spelt), n=1, cutoff=cutoff)
+    return spelt[close[0]] if close else None
+
+
 def suggestion(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
     """'; did you mean ...?' for an unknown name, or the list of known ones."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+    close = closest(name, known)
+    return f"; did you mean {close!r}?" if close else f"; known are {', '.join(sorted(known))}"
+
+
+def _plain_name(name: str) -> str:
+    return name.lstrip("-").replace("-", "_").casefold()
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:

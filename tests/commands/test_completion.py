@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from localgcl.commands import COMMANDS, main
-from localgcl.commands.completion import commands
-from localgcl.commands.shells import SHELLS
+from localgcl.commands.completion import SHELLS, commands
 from localgcl.datasets.catalogue import CATALOGUE
 from localgcl.methods import METHODS
 

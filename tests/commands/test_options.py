@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import torch
 
+from localgcl.commands import command_parser, main
 from localgcl.commands.options import add_columns, add_group, read_group
 from localgcl.config import Checked, option
+from localgcl.datasets import sbm
+from localgcl.graph import Graph
+from localgcl.graph.prepare import with_structural_features
+from localgcl.methods import METHODS
+from localgcl.methods.settings import choose_settings
+from localgcl.recipes import length_for
 
 COLOURS = ["red", "green"]
+COMMANDS = [["train", "graph"], ["embed", "run", "-o", "parts"]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,3 +104,57 @@ def test_an_option_that_the_command_has_already_is_refused() -> None:
     add_columns(made)
     with pytest.raises(ValueError, match="aim has an option 'target', and the command has another --target; call it otherwise"):
         add_group(made, "aim", Aim)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=["train", "embed"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workers", "2"], "workers is 2, but there is no engine; add --engine ray"),
+        (["--engine", "ray"], "engine is ray, but the number of workers is not given; add --workers K"),
+    ],
+)
+def test_an_engine_and_its_workers_come_together(
+    command: list[str], options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, *options]) == 1
+    assert capsys.readouterr().err == f"localgcl: error: {message}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=["train", "embed"])
+def test_torchrun_and_an_engine_exclude_each_other(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert main([*command, "--engine", "ray", "--workers", "2"]) == 1
+    assert "engine is ray, which starts the processes itself; leave torchrun out" in capsys.readouterr().err
+
+
+def test_other_engines_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["train", "graph", "--engine", "spark", "--workers", "2"])
+    assert exit.value.code == 2
+    assert "invalid choice: 'spark'" in capsys.readouterr().err
+
+
+# What help says of settings that no recipe gives
+
+
+def graphs() -> list[Graph]:
+    """Graphs whose statistics lead to every choice that there is."""
+    alike = sbm(200, classes=2, features=8, mean_degree=12, seed=0)
+    sparse = sbm(200, classes=2, features=8, mean_degree=3, seed=0)
+    noise = torch.randn(200, 8, generator=torch.Generator().manual_seed(0))
+    return [alike, sparse, alike.with_features(noise), with_structural_features(sparse, 8)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_help_says_what_is_chosen_from_the_graph(method: str) -> None:
+    chosen = {name for graph in graphs() for name in choose_settings(method, graph).values}
+    fixed = length_for(method)
+    parser, _ = command_parser("train", ["--method", method])
+    text = {action.dest: action.help or "" for action in parser._actions}
+    assert {name for name, told in text.items() if "(default: chosen from the graph)" in told} == chosen - set(fixed)
+    for name, steps in fixed.items():
+        assert f"(default: {steps})" in text[name]

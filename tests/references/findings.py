@@ -1,11 +1,13 @@
 """Findings of an invented run, of any size: clusters in the plane, edges between close nodes, columns of every kind."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from localgcl.report.findings import Cluster, Column, Findings, Map, Score, Series
+from localgcl.report import panels
+from localgcl.report.findings import Cluster, Column, Findings, Map, Score, Section, Series
 
 CLASSES = (
     "Theory",
@@ -79,6 +81,18 @@ def synthetic(n: int = 400, *, ids: Sequence[str] | None = None, classes: Sequen
         )
         for i, name in enumerate(cluster.classes)
     )
+    lines = (
+        Series("loss", steps, positive + negative),
+        Series("positive term", steps, positive),
+        Series("negative term", steps, negative),
+    )
+    scores = (
+        Score("Local-GCL", "accuracy", 0.842, 0.006, 512),
+        Score("random-init", "accuracy", 0.713, 0.011, 512),
+        Score("raw-features", "accuracy", 0.581, 0.009, 1433),
+    )
+    clustering = "k-means on unit rows; the number of clusters has the best silhouette of 2 to 20."
+    error = generator.normal(size=200) * 0.06
     return Findings(
         title="Local-GCL on papers",
         run="runs/papers",
@@ -93,28 +107,40 @@ def synthetic(n: int = 400, *, ids: Sequence[str] | None = None, classes: Sequen
             "Date": "2026-11-16",
             "Machine": "AMD EPYC, 2 threads",
         },
-        settings='[method]\nname = "local-gcl"\ntemperature = 0.5\n\n[training]\nsteps = 200\nseed = 0\n',
-        losses=(
-            Series("loss", steps, positive + negative),
-            Series("positive term", steps, positive),
-            Series("negative term", steps, negative),
-        ),
-        scores=(
-            Score("Local-GCL", "accuracy", 0.842, 0.006, 512),
-            Score("random-init", "accuracy", 0.713, 0.011, 512),
-            Score("raw-features", "accuracy", 0.581, 0.009, 1433),
-        ),
-        protocol="Logistic regression on 20 labelled nodes a class, mean and deviation of 10 splits.",
-        clusters=clusters,
-        clustering="k-means on unit rows; the number of clusters has the best silhouette of 2 to 20.",
-        degrees=Series("nodes", degree.astype(np.float32), counts.astype(np.float32)),
-        homophily={"edges within a class": 0.81, "by chance": 0.18},
-        kernel=(Series("SORF, 512 features", exact, exact * (1 + generator.normal(size=200) * 0.06).astype(np.float32)),),
         map=view,
-        notes={},
-        load={
-            "Python": 'import localgcl as lg\nmodel = lg.Embedder.load("runs/papers")\nz = model.embedding_',
-            "pandas": 'import pandas as pd\nz = pd.read_parquet("runs/papers/embeddings.parquet")',
-            "Command line": "localgcl embed runs/papers -o z.parquet",
+        clusters=clusters,
+        clustering=clustering,
+        sections={
+            "loss": panels.show_losses(lines),
+            "scores": panels.show_scores(
+                scores, "Logistic regression on 20 labelled nodes a class, mean and deviation of 10 splits."
+            ),
+            "clusters": panels.show_clusters(clusters, clustering, view.ids, view.columns),
+            "graph": panels.show_graph(
+                Series("nodes", degree.astype(np.float32), counts.astype(np.float32)),
+                {"edges within a class": 0.81, "by chance": 0.18},
+                {},
+            ),
+            "kernel": panels.show_kernel((Series("SORF, 512 features", exact, exact * (1 + error).astype(np.float32)),)),
+            "settings": panels.show_settings(
+                '[method]\nname = "local-gcl"\ntemperature = 0.5\n\n[training]\nsteps = 200\nseed = 0\n'
+            ),
+            "load": panels.show_load(
+                {
+                    "Python": 'import localgcl as lg\nmodel = lg.Embedder.load("runs/papers")\nz = model.embedding_',
+                    "pandas": 'import pandas as pd\nz = pd.read_parquet("runs/papers/embeddings.parquet")',
+                    "Command line": "localgcl embed runs/papers -o z.parquet",
+                }
+            ),
         },
     )
+
+
+def changed(
+    findings: Findings, *, view: Map | None = None, clusters: Sequence[Cluster] | None = None, **made: Section
+) -> Findings:
+    """The findings with another map or other clusters, which their panel then shows; or with other sections, by name."""
+    view = findings.map if view is None else view
+    clusters = findings.clusters if clusters is None else tuple(clusters)
+    shown = panels.show_clusters(clusters, findings.clustering, view.ids, view.columns)
+    return dataclasses.replace(findings, map=view, clusters=clusters, sections={**findings.sections, "clusters": shown, **made})

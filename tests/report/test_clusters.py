@@ -16,7 +16,7 @@ def test_the_silhouette_finds_the_number_of_groups() -> None:
     z, which = blobs([30, 50, 20, 40])
     found = find_clusters(z)
     assert found.num_clusters == 4
-    assert "4 of them, because of 2 to 20 this number has the largest mean silhouette" in found.told
+    assert "4 of them, because of 2 to 20 this number has the largest mean silhouette" in found.how
     assert np.bincount(found.member).tolist() == [50, 40, 30, 20]  # by falling size
     assert len({(a, b) for a, b in zip(which, found.member, strict=True)}) == 4
 
@@ -25,14 +25,14 @@ def test_the_same_seed_gives_the_same_clusters() -> None:
     z = np.random.default_rng(1).normal(size=(100, 6)).astype(np.float32)
     a, b = find_clusters(z, seed=3), find_clusters(z, seed=3)
     np.testing.assert_array_equal(a.member, b.member)
-    assert a.told == b.told
+    assert a.how == b.how
 
 
 def test_a_number_that_was_asked_for_is_taken() -> None:
     z, _ = blobs([30, 50])
     found = find_clusters(z, 5)
     assert found.num_clusters == 5
-    assert found.told.startswith("Clusters by k-means on unit rows; their number, 5, was asked for.")
+    assert found.how.startswith("Clusters by k-means on unit rows; their number, 5, was asked for.")
 
 
 def test_nodes_near_the_centre_are_closest() -> None:
@@ -47,7 +47,7 @@ def test_nodes_near_the_centre_are_closest() -> None:
 def test_many_columns_are_reduced_first() -> None:
     z, which = blobs([40, 60, 50], dim=200)
     found = find_clusters(z)
-    assert "in 64 principal components" in found.told
+    assert "in 64 principal components" in found.how
     assert found.num_clusters == len(np.unique(which)) == len(set(zip(which, found.member, strict=True)))
 
 
@@ -56,7 +56,7 @@ def test_a_handful_of_nodes_has_clusters_too(n: int) -> None:
     found = find_clusters(np.eye(4, dtype=np.float32)[:n])
     assert found.num_clusters in (1, 2)
     assert len(found.member) == n
-    assert n == 3 or re.search(rf"because {n} nodes? allows? no more", found.told)  # there was no other number to choose
+    assert n == 3 or re.search(rf"because {n} nodes? allows? no more", found.how)  # there was no other number to choose
 
 
 def test_equal_embeddings_are_one_cluster() -> None:

@@ -14,10 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import localgcl.report
-from localgcl.report.findings import Cluster, Column, Findings, Map, Score, Series
+from localgcl.report import panels
+from localgcl.report.findings import Cluster, Column, Findings, Map, Score, Section, Series
 from localgcl.report.page import SCRIPTS, page
-from localgcl.report.sections import TITLES
-from tests.references.findings import synthetic
+from localgcl.report.panels import PANELS
+from tests.references.findings import changed, synthetic
 
 ASSETS = Path(localgcl.report.__file__).parent / "assets"
 VOID = {"meta", "input", "br", "link"}
@@ -74,28 +75,30 @@ def named(word: str) -> Findings:
         for column in plain.map.columns
     )
     view = dataclasses.replace(plain.map, ids=[word] * 8, columns=columns, layout=word, nearest_note=word, shown=word)
+    clusters = (Cluster(word, 3, (word,), (word,)),)
     return Findings(
         title=word,
         run=word,
         summary={word: word},
-        settings=word,
-        losses=(series,),
-        scores=(Score(word, word, 0.5, None, 3),),
-        protocol=word,
-        clusters=(Cluster(word, 3, (word,), (word,)),),
-        clustering=word,
-        degrees=series,
-        homophily={word: 0.5},
-        kernel=(series,),
         map=view,
-        notes={"losses": word, "kernel": word},
-        load={word: word},
+        clusters=clusters,
+        clustering=word,
+        sections={
+            "loss": panels.show_losses((series,), word),
+            "scores": panels.show_scores((Score(word, word, 0.5, None, 3),), word),
+            "clusters": panels.show_clusters(clusters, word, view.ids, view.columns),
+            "graph": panels.show_graph(series, {word: 0.5}, {}),
+            "kernel": panels.show_kernel((series,), word),
+            "settings": panels.show_settings(word),
+            "load": panels.show_load({word: word}),
+            "more": Section(word, word, link=word),
+        },
     )
 
 
 def test_it_is_well_formed_and_has_every_part() -> None:
     reader = Reader(page(synthetic(60)))
-    assert set(TITLES) <= set(reader.attributes)
+    assert {"map", *PANELS} <= set(reader.attributes)
     text = " ".join(reader.texts)
     for expected in ("Local-GCL on papers", "runs/papers", "AMD EPYC, 2 threads", "0.842 ± 0.006", "raw-features", "by chance"):
         assert expected in text
@@ -107,7 +110,7 @@ def test_it_is_well_formed_and_has_every_part() -> None:
 def test_links_lead_to_parts() -> None:
     text = page(synthetic(20))
     links = re.findall(r'href="#([^"]*)"', text)
-    assert len(links) == len(TITLES) + 1
+    assert len(links) == len(PANELS) + 2
     assert set(links) <= set(Reader(text).attributes)
 
 
@@ -132,37 +135,38 @@ def test_half_a_surrogate_pair_can_be_written() -> None:
 def test_a_part_that_is_empty_says_why() -> None:
     nothing = Series("", np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
     fields = ("losses", "scores", "clusters", "degrees", "homophily", "kernel")
-    empty = dataclasses.replace(
+    why = {field: f"why {field} is empty" for field in fields}
+    empty = changed(
         synthetic(20),
-        losses=(nothing,),
-        scores=(),
+        loss=panels.show_losses((nothing,), why["losses"]),
+        scores=panels.show_scores((), "", why["scores"]),
         clusters=(),
-        degrees=nothing,
-        homophily={},
-        kernel=(),
-        notes={field: f"why {field} is empty" for field in fields},
+        graph=panels.show_graph(nothing, {}, why),
+        kernel=panels.show_kernel((), why["kernel"]),
     )
+    shown = panels.show_clusters((), "", (), (), why["clusters"])
+    empty = dataclasses.replace(empty, sections={**empty.sections, "clusters": shown})
     reader = Reader(page(empty))
     assert {f"why {field} is empty" for field in fields} <= set(reader.texts)
-    assert set(TITLES) <= set(reader.attributes)
+    assert {"map", *PANELS} <= set(reader.attributes)
 
 
 def test_a_run_without_nodes_or_columns() -> None:
     whole = synthetic(20)
-    no_columns = dataclasses.replace(whole, map=dataclasses.replace(whole.map, columns=()), clusters=())
+    no_columns = changed(whole, view=dataclasses.replace(whole.map, columns=()), clusters=())
     assert "points" in Reader(page(no_columns)).attributes
     nodes = np.zeros((0, 2), dtype=np.float32)
     near, no_edges = np.zeros((0, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)
     nothing = Map([], nodes, "", near, near.astype(np.float32), "", np.zeros(1, dtype=np.int32), no_edges, (), "")
-    reader = Reader(page(dataclasses.replace(whole, map=nothing, clusters=(), notes={"map": "No nodes."})))
+    reader = Reader(page(changed(whole, view=nothing, clusters=())))
     assert "points" not in reader.attributes
-    assert "No nodes." in reader.texts
+    assert "The map has no nodes." in reader.texts
 
 
 def test_numbers_that_are_not_finite_are_left_out() -> None:
     x = np.array([1, 2, 3], dtype=np.float32)
     broken = Series("loss", x, np.array([np.nan, np.inf, 2], dtype=np.float32))
-    text = page(dataclasses.replace(synthetic(20), losses=(broken,), kernel=(broken,)))
+    text = page(changed(synthetic(20), loss=panels.show_losses((broken,)), kernel=panels.show_kernel((broken,))))
     assert "nan" not in "".join(re.findall(r"<svg.*?</svg>", text))
 
 
@@ -196,7 +200,7 @@ def test_clusters_and_typical_nodes_lead_to_the_map() -> None:
     assert re.findall(r'data-cluster="(\d+)"', text) == [str(i) for i in range(len(findings.clusters))]
     nodes = [findings.map.ids.index(name) for cluster in findings.clusters for name in cluster.examples]
     assert re.findall(r'data-node="(\d+)"', text) == [str(node) for node in nodes]
-    unknown = dataclasses.replace(findings, map=dataclasses.replace(findings.map, columns=findings.map.columns[:1]))
+    unknown = changed(findings, view=dataclasses.replace(findings.map, columns=findings.map.columns[:1]))
     assert "data-cluster=" not in page(unknown)
 
 
@@ -218,7 +222,7 @@ def test_a_page_of_coras_size_is_under_3_mb() -> None:
     whole = synthetic(2708)
     words = tuple(Column(f"word-{i}", np.random.default_rng(i).normal(size=2708).astype(np.float32)) for i in range(24))
     view = dataclasses.replace(whole.map, columns=whole.map.columns + words)
-    assert len(page(dataclasses.replace(whole, map=view)).encode()) < 3e6
+    assert len(page(changed(whole, view=view)).encode()) < 3e6
 
 
 @pytest.mark.slow
@@ -245,4 +249,4 @@ def test_a_page_of_arxivs_size_is_under_25_mb() -> None:
         ),
         shown="",
     )
-    assert len(page(dataclasses.replace(whole, map=view, clusters=())).encode()) < 25e6
+    assert len(page(changed(whole, view=view, clusters=())).encode()) < 25e6

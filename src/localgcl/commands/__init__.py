@@ -122,7 +122,7 @@ def _guarded(prog: str, name: str, arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _costs(prog: str, *, verbose: bool) -> Iterator[None]:
-    """Explains allocation failures; if `verbose`, says what runs, and at the end what it took."""
+    """Explains allocation failures; if `verbose`, prints versions first, and time and memory at the end."""
     started = time.perf_counter()
     if verbose:
         from localgcl.system.memory import ResidentPeak  # these import torch

@@ -4,8 +4,7 @@ import argparse
 
 from localgcl.commands.output import Result, sayer
 from localgcl.io.export import SUFFIXES, check_columns_file, write_columns
-from localgcl.report.clusters import find_clusters
-from localgcl.report.describing import describe
+from localgcl.report.clusters import describe, find_clusters
 from localgcl.report.node_table import read_table
 from localgcl.report.reading import read_subject
 from localgcl.system.text import shown
@@ -46,9 +45,9 @@ def run(options: argparse.Namespace) -> Result:
         print(f"{cluster.name}: {cluster.size:,} nodes, such as {', '.join(map(shown, cluster.examples))}")
         for mark in cluster.marks or ("no column differs much from other nodes",):
             print(f"  {shown(mark)}")
-    say(found.told)
+    say(found.how)
     if options.output is not None:
         ids = subject.graph.node_ids
         write_columns(options.output, {"id": ids, "cluster": found.member + 1}, overwrite=options.force)
         say(f"clusters of {len(ids):,} nodes in {shown(options.output)}")
-    return {"clusters": clusters, "clustering": found.told, "output": options.output}
+    return {"clusters": clusters, "clustering": found.how, "output": options.output}

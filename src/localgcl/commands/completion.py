@@ -1,10 +1,12 @@
 """`localgcl completion`: a script that lets a shell complete commands, options, their values and names."""
 
 import argparse
-from collections.abc import Iterable, Mapping
+import itertools
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from localgcl.commands.output import Result
-from localgcl.commands.shells import SHELLS, Command, Slot
 
 DESCRIPTION = (
     "Print a script that completes localgcl's commands, options, data sets, methods and files in your shell. Store it where "
@@ -12,7 +14,82 @@ DESCRIPTION = (
     "a file _localgcl in a folder of $fpath, for fish ~/.config/fish/completions/localgcl.fish."
 )
 _PATHS = ("F", "FILE", "DIR", "RUN", "EDGES", "RUN|FILE", "NAME|FILE", "DATASET", "HOW")
-"""What help texts call a value that is a path, or may be one."""
+"""Metavars of values that are paths, or may be."""
+
+
+class Slot(NamedTuple):
+    """An option, or a positional argument.
+
+    Args:
+        names: Such as -o and --output; none for a positional argument.
+        text: Its help.
+        values: How many values follow at most.
+        words: What a value may be.
+        files: True if a value may be a path.
+    """
+
+    names: tuple[str, ...]
+    text: str
+    values: int
+    words: tuple[str, ...]
+    files: bool
+
+
+class Command(NamedTuple):
+    """A command: its options, and what its arguments may be."""
+
+    name: str
+    summary: str
+    slots: Sequence[Slot]
+    words: tuple[str, ...]
+    files: bool
+
+
+# The same text runs in bash and zsh. `line` holds the words of the command line, `place` the number of the word at the cursor.
+# It finds the last option before the cursor, and what may follow it; an option that has its values counts no more.
+_BODY = """\
+    local current=${line[place]} command=${line[1]} option= reach=0 found= files=0 i
+    for ((i = place - 1; i > 1; i--)); do
+        if [[ ${line[i]} == -* ]]; then option=${line[i]}; break; fi
+    done
+    case "$command $option" in
+%(values)s
+    esac
+    if ((place == 1)); then
+        found=%(commands)s
+    elif ((reach == 0 || place - i > reach)) || [[ $current == -* ]]; then
+        files=0
+        case "$command" in
+%(arguments)s
+        esac
+    fi"""
+
+_BASH = """\
+_localgcl() {
+    local place=$COMP_CWORD line=("${COMP_WORDS[@]}")
+%(body)s
+    COMPREPLY=($(compgen -W "$found" -- "$current"))
+    if ((files)) && [[ $current != -* ]]; then
+        compopt -o filenames 2>/dev/null
+        local IFS=$'\\n'
+        COMPREPLY+=($(compgen -f -- "$current"))
+    fi
+}
+complete -F _localgcl localgcl"""
+
+_ZSH = """\
+#compdef localgcl
+_localgcl() {
+    setopt localoptions ksharrays
+    local place=$((CURRENT - 1))
+    local -a line
+    line=("${words[@]}")
+%(body)s
+    unsetopt ksharrays
+    compadd -- ${=found}
+    if ((files)) && [[ $current != -* ]]; then _files; fi
+}
+if [[ $funcstack[1] == _localgcl ]]; then _localgcl "$@"; else compdef _localgcl localgcl; fi"""
 
 
 def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
@@ -28,7 +105,7 @@ def run(options: argparse.Namespace) -> Result:
 
 
 def commands() -> list[Command]:
-    """Every command with its options; of methods, the options of all."""
+    """Every command with its options; of train and tune, the options of all methods."""
     from localgcl.commands import COMMANDS, command_parser  # which import this module in turn
     from localgcl.methods import METHODS
 
@@ -50,7 +127,7 @@ def commands() -> list[Command]:
 
 
 def _words() -> Mapping[str, Iterable[str]]:
-    """Words that values may have, by the name of the option or place."""
+    """Words to complete, by the name of the option or argument."""
     from localgcl.datasets.catalogue import CATALOGUE
     from localgcl.methods import METHODS
 
@@ -68,3 +145,60 @@ def _slot(action: argparse.Action, known: Mapping[str, Iterable[str]]) -> Slot:
     files = str(action.metavar) in _PATHS
     values = 0 if action.nargs == 0 else 99 if action.nargs == "+" else 1
     return Slot(tuple(action.option_strings), (action.help or "").replace("%%", "%"), values, words, files)
+
+
+def bash(commands: Sequence[Command]) -> str:
+    """The script for bash."""
+    return _BASH % {"body": _body(commands)}
+
+
+def zsh(commands: Sequence[Command]) -> str:
+    """The script for zsh: a file _localgcl in a folder of $fpath, or to source after compinit."""
+    return _ZSH % {"body": _body(commands)}
+
+
+def fish(commands: Sequence[Command]) -> str:
+    """The script for fish."""
+    lines = ["complete -c localgcl -f"]
+    lines += [f"complete -c localgcl -n __fish_use_subcommand -a {c.name} -d {_fish(c.summary)}" for c in commands]
+    for command in commands:
+        start = f"complete -c localgcl -n '__fish_seen_subcommand_from {command.name}'"
+        lines.append(f"{start}{' -F' * command.files}{_fish_words(command.words)}")
+        for slot in command.slots:
+            names = "".join(f" -{'l' if name.startswith('--') else 's'} {name.lstrip('-')}" for name in slot.names)
+            value = "" if slot.values == 0 else f"{' -r -F' if slot.files else ' -x'}{_fish_words(slot.words)}"
+            lines.append(f"{start}{names}{value} -d {_fish(slot.text)}")
+    return "\n".join(lines)
+
+
+SHELLS: dict[str, Callable[[Sequence[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+"""The shells, and what writes the script of each."""
+
+
+def _body(commands: Sequence[Command]) -> str:
+    values, arguments = [], []
+    for command in commands:
+        taking = sorted((slot for slot in command.slots if slot.values), key=_following)
+        for following, slots in itertools.groupby(taking, key=_following):
+            names = " | ".join(shlex.quote(f"{command.name} {name}") for slot in slots for name in slot.names)
+            values.append(f"        {names}) {following} ;;")
+        flags = [name for slot in command.slots for name in slot.names]
+        arguments.append(f"            {command.name})")
+        arguments.append(f"                found={shlex.quote(' '.join(command.words))} files={int(command.files)}")
+        arguments.append(f"                if [[ $current == -* ]]; then found={shlex.quote(' '.join(flags))}; fi ;;")
+    names = shlex.quote(" ".join(command.name for command in commands))
+    return _BODY % {"values": "\n".join(values), "commands": names, "arguments": "\n".join(arguments)}
+
+
+def _following(slot: Slot) -> str:
+    return f"reach={slot.values} found={shlex.quote(' '.join(slot.words))} files={int(slot.files)}"
+
+
+def _fish(text: str) -> str:
+    """Text in fish's quotes, its first clause."""
+    short = text.partition("; ")[0].partition(" (")[0]
+    return "'" + short.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _fish_words(words: Sequence[str]) -> str:
+    return f" -a {_fish(' '.join(words))}" if words else ""

@@ -16,7 +16,7 @@ _WORDS = {True: "ready", False: "download"}
 
 
 def add_options(_: argparse.ArgumentParser, __: list[str]) -> None:
-    """There are none of its own."""
+    """Adds none."""
 
 
 def run(_: argparse.Namespace) -> Result:
@@ -32,8 +32,8 @@ def run(_: argparse.Namespace) -> Result:
     print(f"Files are kept in {shown(home)} (the variable LOCALGCL_HOME names another folder).")
     if any(missing.values()):
         print("download: not here yet. The first command that names the graph downloads its files, or says where to put them.")
-    told = [
+    entries = [
         {**dataclasses.asdict(entry), "ready": not missing[name], "missing": [home / file.path for file in missing[name]]}
         for name, entry in CATALOGUE.items()
     ]
-    return {"home": home, "datasets": told}
+    return {"home": home, "datasets": entries}

@@ -4,8 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from localgcl.commands.engine import add_engine, read_engine
-from localgcl.commands.options import add_source, read_columns
+from localgcl.commands.options import add_engine, add_source, read_columns, read_engine
 from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
 from localgcl.io.encode import as_encoding
@@ -91,7 +90,7 @@ def _run_alone(options: argparse.Namespace) -> Result:
 
 
 def _run_added(options: argparse.Namespace, folder: RunFolder) -> Result:
-    """Embeds new nodes, and those that they change."""
+    """Embeds new nodes, and the nodes whose embeddings they change."""
     own = options.dataset is None and (options.edges, options.features, options.labels) == (None, None, None)
     # Without other files, the names of columns are those of the added files.
     source, columns = folder.graph_source if own else _source(options, folder), read_columns(options)
@@ -114,7 +113,7 @@ def _run_added(options: argparse.Namespace, folder: RunFolder) -> Result:
 
 
 def _source(options: argparse.Namespace, folder: RunFolder) -> Source:
-    """The graph that was asked for; that of the run where none was."""
+    """The graph that the options name, or else the run's own."""
     dataset, files = options.dataset, (options.edges, options.features, options.labels)
     named = {name: getattr(options, name) for name in (*COLUMNS, "encode")}
     if dataset is None and files == (None, None, None) and not any(name is not None for name in named.values()):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcl.commands.options import add_group, add_id, read_group
-from localgcl.commands.output import Result
+from localgcl.commands.output import Result, aligned
 from localgcl.datasets.source import named_columns
 from localgcl.evaluation import Scores
 from localgcl.evaluation.evaluator import EvaluationOptions
@@ -86,8 +86,6 @@ def _print_recall(rows: dict[str, Scores]) -> None:
     for name in classes:
         found = [scores.recall.get(name) for scores in rows.values()]
         table.append([shown(name), *("" if value is None else f"{value:.2f}" for value in found)])
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *others in table:
-        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        print("  ".join([f"{first:{widths[0]}}", *cells]).rstrip())
+    for line in aligned(table, right=True):
+        print(line)
     print("(% of the test nodes of each class that are classified correctly, mean over splits)")

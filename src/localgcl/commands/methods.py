@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 
 from localgcl.commands.options import add_group, read_group
-from localgcl.commands.output import Result
+from localgcl.commands.output import Result, aligned
 from localgcl.config import MOST_NODES, WIDEST, Checked, option
 from localgcl.methods.overview import overview, step_bytes
 
@@ -30,14 +30,13 @@ def run(given: argparse.Namespace) -> Result:
     """Prints a line a method."""
     options = read_group(given, SizeOptions)
     rows = overview(options.nodes, options.edges, options.features, options.dim)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    for line in aligned(rows):
+        print(line)
     size = f"{options.nodes:,} nodes, {options.edges:,} edges, {options.features:,} features, dim {options.dim}"
     print(f"(memory: estimated for {size})")
     methods = []
     for name, augments, _, cost, idea, paper in rows[1:]:
         memory = step_bytes(name, options.nodes, options.edges, options.features, options.dim)
-        told = {"augments": augments == "yes", "cost": cost, "idea": idea, "paper": paper}
-        methods.append({"method": name, "step_bytes": {form or "whole": size for form, size in memory.items()}, **told})
+        described = {"augments": augments == "yes", "cost": cost, "idea": idea, "paper": paper}
+        methods.append({"method": name, "step_bytes": {form or "whole": size for form, size in memory.items()}, **described})
     return {"size": options, "methods": methods}

@@ -8,27 +8,32 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from localgcl.config import choices
+from localgcl.config import EncoderOptions, Preparation, TrainingOptions, choices
 from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
+from localgcl.methods import DEFAULT, find_method
+from localgcl.recipes import chosen_names, length_for
 from localgcl.system.files import check_there
+from localgcl.training.engines import ENGINES, Engine, choose_engine
 
 Group = TypeVar("Group")
 
 SOURCE = ("dataset", "edges", "features", "labels", "weight", "source", "target", "id", "drop", "encode")
-"""What `add_source` reads: the fields of `Source`."""
+"""Names of the options that `add_source` adds: the fields of `Source`."""
+ENGINE = ("engine", "workers")
+"""Names of the options that `add_engine` adds."""
 
 
 def early_method(arguments: list[str]) -> str:
-    """The value of --method, which decides what other options exist."""
+    """The value of --method, read before all else: it decides which other options exist."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--method", default="local-gcl")
+    early.add_argument("--method", default=DEFAULT)
     method: str = early.parse_known_args(arguments)[0].method
     return method
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """A data set, or the user's own files."""
+    """Adds options that name a data set or the user's own files."""
     parser.add_argument(
         "dataset",
         nargs="?",
@@ -63,7 +68,7 @@ def read_source(options: argparse.Namespace) -> Source:
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """What the columns of the user's files are called."""
+    """Adds options that name the columns of the user's files."""
     parser.add_argument(
         "--weight", metavar="COLUMN", help="column of edge weights (default: weight, if there is one; '' reads no weights)"
     )
@@ -79,13 +84,23 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def add_id(parser: argparse.ArgumentParser) -> None:
-    """The column of node ids."""
+    """Adds the option that names the column of node ids."""
     parser.add_argument("--id", metavar="COLUMN", help="column of node ids in other files than edges (default: the first)")
 
 
 def read_columns(options: argparse.Namespace) -> Columns:
-    """What `add_columns` read, but the column of weights."""
+    """The columns that `add_columns` read, except that of weights."""
     return named_columns(options.source, options.target, options.id, options.drop, options.encode)
+
+
+def add_settings(parser: argparse.ArgumentParser, method: str, *, title: str = "", without: Collection[str] = ()) -> None:
+    """Adds every setting of a run by this method. Help texts name the values of a run without a recipe."""
+    kind = find_method(method)
+    chosen = dict.fromkeys(chosen_names(method), "chosen from the graph")
+    defaults = {**chosen, **kind.defaults, **length_for(method)}
+    groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
+    for name, group in groups.items():
+        add_group(parser, f"{title}{name}", group, defaults, without=without)
 
 
 def add_group(
@@ -96,12 +111,12 @@ def add_group(
     *,
     without: Collection[str] = (),
 ) -> None:
-    """One option a field of the dataclass `group`. `defaults` are those that help texts name instead of the field's own.
+    """Adds an option for each field of the dataclass `group`. Help texts name `defaults` where they hold the field.
 
-    An option that is not given is not set, so that a recipe or the dataclass fills it in (see `read_group`).
+    An option that is not given is absent from the namespace: a recipe or the dataclass fills it in (see `read_group`).
 
     Raises:
-        ValueError: There is an option of that name already, such as those that name files and columns of the graph.
+        ValueError: The parser has an option of that name already, such as those that name files of the graph.
     """
     section = parser.add_argument_group(f"{title} options")
     for field in dataclasses.fields(group):
@@ -110,8 +125,8 @@ def add_group(
             continue
         if flag in parser._option_string_actions:  # argparse has no public name for them
             raise ValueError(f"{title} has an option {field.name!r}, and the command has another {flag}; call it otherwise")
-        told = _help(field, defaults.get(field.name, field.default))
-        section.add_argument(flag, default=argparse.SUPPRESS, help=told, **_reading(field))
+        text = _help(field, defaults.get(field.name, field.default))
+        section.add_argument(flag, default=argparse.SUPPRESS, help=text, **_reading(field))
 
 
 def read_group(options: argparse.Namespace, group: type[Group]) -> Group:
@@ -141,3 +156,18 @@ def _reading(field: "dataclasses.Field[Any]") -> dict[str, Any]:
     assert isinstance(kind, type), field.name
     value = {"type": kind, "metavar": field.metadata.get("metavar") or kind.__name__.upper()}
     return {**value, "nargs": "+"} if several else value
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Adds options that name an engine and its number of workers."""
+    section = parser.add_argument_group("engine")
+    section.add_argument(
+        "--engine", choices=list(ENGINES), help="ray: run on the cluster of RAY_ADDRESS, or on one started on this machine"
+    )
+    section.add_argument("--workers", type=int, metavar="K", help="processes on the cluster")
+
+
+def read_engine(options: argparse.Namespace) -> Engine:
+    """The engine that was asked for, or that of this process."""
+    given = vars(options)
+    return choose_engine(options.engine, options.workers, given.get("threads") or 1, given.get("device", "auto"))

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localgcl._version import __version__
@@ -26,8 +26,23 @@ Result = Mapping[str, Any]
 
 
 def sayer(options: argparse.Namespace) -> Callable[[str], None]:
-    """Prints lines about what is done; with --quiet it does nothing."""
+    """A function that prints a status line; with --quiet it prints nothing."""
     return (lambda _: None) if options.quiet else functools.partial(print, flush=True)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """A line for each row, its cells below each other; with `right`, all columns but the first are aligned at the right.
+
+    Example:
+        >>> aligned([("id", "label"), ("n10", "a")])
+        ['id   label', 'n10  a']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = ["<", *(">" if right else "<") * (len(widths) - 1)]
+    return [
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def dated(path: str, now: datetime.datetime | None = None) -> str:
@@ -48,7 +63,7 @@ def document(command: str, result: Result | None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Values that JSON has: those of dataclasses, paths, NumPy and PyTorch are converted, numbers that are not finite are None.
+    """The value as JSON can hold it: dataclasses, paths, arrays and tensors are converted; NaN and infinity become None.
 
     Example:
         >>> plain({"mean": float("nan"), "sizes": (1, 2)})
@@ -69,7 +84,7 @@ def plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def for_people(options: argparse.Namespace) -> Iterator[None]:
-    """Keeps stdout free for the document of --json while a command runs."""
+    """With --json, sends what a command prints to stderr: stdout is for the document."""
     if not options.json:
         yield
         return
@@ -80,7 +95,7 @@ def for_people(options: argparse.Namespace) -> Iterator[None]:
 
 
 class Notes(logging.Handler):
-    """Shows what the library logs, one line each on stderr, for the length of a command."""
+    """Prints the library's log records on stderr, one line each, while a command runs."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         super().__init__()
@@ -102,7 +117,7 @@ class Notes(logging.Handler):
 
 
 def show_warning(message: Warning | str, category: type[Warning], *place: Any, verbose: bool, **_: Any) -> None:
-    """A warning as one line on stderr. Those of other libraries are for people who ask for them."""
+    """Prints a warning as one line on stderr; those of other libraries only if `verbose`."""
     if issubclass(category, LocalGCLWarning):
         print(f"localgcl: note: {shown(message)}", file=sys.stderr)
     elif verbose:

@@ -1,16 +1,17 @@
 """The parser of a command: options that all commands have, and usage errors of one line."""
 
 import argparse
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from localgcl.config import closest
+
 COMMON = ("debug", "json", "plugin", "quiet", "verbose")
-"""What `add_common` reads."""
+"""Names of the options that `add_common` adds."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, but an error is one line that names what was meant, instead of pages of usage."""
+    """An ArgumentParser whose errors are one line that suggests the option that was meant."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=_Formatter, **settings)
@@ -20,7 +21,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}{see} {self.prog} --help\n")
 
     def format_help(self) -> str:
-        """argparse's, with a first line that names only what must be given: options are listed below it."""
+        """argparse's help, but its usage line lists required arguments only: the options follow below it."""
         needed = [action for action in self._actions if action.required or not action.option_strings]
         formatter = self._get_formatter()
         formatter.add_usage(None, needed, [])
@@ -28,7 +29,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """`parse_args`; of arguments that no option takes, the first is named, with the closest option."""
+        """Like `parse_args`, but an unknown argument is an error that suggests the closest option."""
         found, rest = self.parse_known_args(arguments)
         if rest:
             named = next((word for word in rest if word.startswith("-")), rest[0])
@@ -42,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """argparse's, but the column of texts leaves room for the longest command."""
+    """argparse's, but the left column leaves room for the longest command."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -57,12 +58,12 @@ def meant(word: str, known: Iterable[str]) -> str:
         >>> meant("trian", ["train", "embed"]), meant("fly", ["train"])
         ('; did you mean train?', '')
     """
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(word, known, cutoff=0.6)
+    return f"; did you mean {close}?" if close else ""
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Options that every command has."""
+    """Adds the options that every command has."""
     section = parser.add_argument_group("output")
     section.add_argument(
         "--json", action="store_true", help="print the result as one JSON document on stdout; all else goes to stderr"
@@ -76,7 +77,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def early_plugins(arguments: Sequence[str]) -> list[str]:
-    """The values of --plugin, which decide what methods there are."""
+    """The files given by --plugin, read before all else: they decide which methods exist."""
     early = Parser(prog="localgcl", add_help=False)
     early.add_argument("--plugin", action="append", default=[])
     files: list[str] = early.parse_known_args(arguments)[0].plugin

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
-    """How nodes are placed in the plane."""
+    """Adds options of the layout."""
     parser.add_argument(
         "--layout", choices=KINDS, default="auto", help="how nodes are placed (default: umap where it is installed, else pca)"
     )
@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> Result:
     say(found.map.shown)
     for sentence in (found.map.layout, found.map.nearest_note, found.clustering):
         say(sentence)
-    for score in found.scores:
+    scores = found.sections["scores"].data["rows"] if "scores" in found.sections else ()
+    for score in scores:
         deviation = "" if score.deviation is None else f" ± {score.deviation:.2f}"
         say(f"{score.name}: {score.mean:.2f}{deviation} ({score.metric})")
     for part, note in found.notes.items():
@@ -66,6 +67,6 @@ def run(options: argparse.Namespace) -> Result:
         "nodes": len(found.map.ids),
         "layout": found.map.layout,
         "clusters": found.clusters,
-        "scores": found.scores,
+        "scores": scores,
         "notes": found.notes,
     }

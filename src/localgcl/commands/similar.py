@@ -2,7 +2,7 @@
 
 import argparse
 
-from localgcl.commands.output import Result
+from localgcl.commands.output import Result, aligned
 from localgcl.report.reading import read_subject
 from localgcl.report.similar import SimilarNode, similar_nodes
 from localgcl.system.text import shown
@@ -39,5 +39,4 @@ def _lines(rows: list[SimilarNode]) -> list[str]:
     for row in rows:
         label = ["" if row.label is None else shown(row.label)] * labelled
         cells.append((shown(row.id), f"{row.similarity:.4f}", *label, "yes" if row.neighbour else "no"))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return aligned(cells)

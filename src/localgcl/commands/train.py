@@ -7,13 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from localgcl.commands.engine import ENGINE, add_engine, read_engine
-from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_source
+from localgcl.commands.options import (
+    ENGINE,
+    SOURCE,
+    add_engine,
+    add_settings,
+    add_source,
+    early_method,
+    read_engine,
+    read_source,
+)
 from localgcl.commands.output import Result, dated, sayer
 from localgcl.commands.parser import COMMON
-from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.datasets.source import Source
-from localgcl.methods import METHODS, find_method
+from localgcl.methods import METHODS
 from localgcl.system.files import check_there, check_writable
 from localgcl.system.text import shown
 from localgcl.training.replaced import check_replaceable, replaced_run
@@ -29,8 +36,6 @@ _OWN = (*SOURCE, *ENGINE, "method", "recipe", "out", "overwrite", "resume", "war
 
 def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     """The method decides which options exist."""
-    method = early_method(arguments)
-    kind = find_method(method)
     add_source(parser)
     parser.add_argument("--method", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
     parser.add_argument("--recipe", metavar="FILE", help="settings from a recipe file, such as localgcl tune writes")
@@ -44,9 +49,7 @@ def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     parser.add_argument("--warm-start", metavar="RUN", help="start from the weights of another run")
     parser.add_argument("--force-memory", action="store_true", help="train though it is estimated not to fit the memory")
     add_engine(parser)
-    groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
-    for title, group in groups.items():
-        add_group(parser, title, group, kind.defaults)
+    add_settings(parser, early_method(arguments))
 
 
 def run(options: argparse.Namespace) -> Result | None:

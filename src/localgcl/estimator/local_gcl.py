@@ -1,11 +1,33 @@
 """LocalGCL: the estimator of the paper's method, with its settings by name."""
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-from localgcl.config import Config, Scaling
+from localgcl.config import Config, Scaling, suggestion
 from localgcl.estimator.base import GraphTransformer
 from localgcl.losses.local import Positives
+from localgcl.methods import configure
 from localgcl.recipes import recipe as find_recipe
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def _naming_options(init: Init) -> Init:
+    """`__init__` whose error about an unknown option names the one that was meant; its signature stays as it is."""
+    known = tuple(inspect.signature(init).parameters)[1:]
+
+    @functools.wraps(init)
+    def checked(*args: Any, **options: Any) -> None:
+        for name in options:
+            if name not in known:
+                others = configure("local-gcl", {}).flat().keys() - {"seed"}
+                meant = f"; Embedder('local-gcl', {name}=...) has it" if name in others else suggestion(name, known)
+                raise TypeError(f"LocalGCL has no option {name!r:.100}{meant}")
+        init(*args, **options)
+
+    return cast(Init, checked)
 
 
 class LocalGCL(GraphTransformer):
@@ -59,6 +81,7 @@ class LocalGCL(GraphTransformer):
         (1797, 64)
     """
 
+    @_naming_options
     def __init__(
         self,
         dim: int | None = None,

@@ -23,6 +23,9 @@ Chosen = dict[str, tuple[Any, str]]
 _AVERAGED = ("SX", "S2X", "BX", "B2X")
 # Of features computed from the edges (benchmarks/results/structural.csv); the short ones where every step is a file on disk.
 _WALKS, _SHORT_WALKS = ("S2X", "S4X", "S6X", "S8X", "X"), ("S2X", "S4X", "X")
+# Of hops, whatever the graph; and what random-init takes of them, which is Local-GCL's encoder.
+_FIXED: Mapping[str, Any] = MappingProxyType({"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "batch": 512})
+_ENCODER = ("encoder", "layers", "dim", "channels", "fourier")
 _SAMPLE, _COLUMNS = 4000, 128
 _NARROW, _FOURIER = 64, 256
 _ROWS, _LARGE, _HUGE = 50_000, 100_000, 200_000
@@ -56,17 +59,21 @@ def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING)
     over_hops = given.get("encoder", "hops") == "hops"
     if method == "local-gcl" and over_hops:
         return _scaling(graph) | _hops(graph, given)
-    if method == "random-init" and over_hops:  # Local-GCL's encoder
+    if method == "random-init" and over_hops:
         hops = _hops(graph, given)
-        return _scaling(graph) | {
-            name: hops[name] for name in ("encoder", "layers", "dim", "channels", "fourier") if name in hops
-        }
+        return _scaling(graph) | {name: hops[name] for name in _ENCODER if name in hops}
     chosen, degree = _scaling(graph), graph.num_edges / graph.num_nodes
     if degree >= 8:
         # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
         chosen["batch_norm"] = True, f"mean degree {degree:.1f}: batch normalisation"
     dim = 512 if graph.num_nodes <= 50_000 else 256
     return chosen | {"dim": (dim, f"{graph.num_nodes:,} nodes: {dim} dimensions")}
+
+
+def chosen_names(method: str) -> frozenset[str]:
+    """The settings that `defaults_for` may choose for a method where the user sets none, by name: for help texts."""
+    hops = (*_FIXED, "dim", "learning_rate", "sampled", "channels", "fourier")
+    return frozenset({"scaling", *{"local-gcl": hops, "random-init": _ENCODER}.get(method, ("dim", "batch_norm"))})
 
 
 def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, int]:
@@ -81,7 +88,7 @@ def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, in
 def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
     """Linear channels over hops. How much a node is like its neighbours decides what the channels read."""
     dim = 1024 if graph.num_nodes <= _LARGE else 256
-    fixed = {"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "dim": dim, "batch": 512}
+    fixed = {**_FIXED, "dim": dim}
     asked = plain(given.get("dim", dim))
     if graph.structural:
         return _walks(_WALKS if graph.num_nodes <= _HUGE else _SHORT_WALKS, fixed, asked)

@@ -12,9 +12,9 @@ from localgcl.report.markup import Markup, joined, tag
 
 WIDTH, HEIGHT = 360, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 12, 30
-"""The frame around the drawing; numbers of the axes stand in it."""
+"""Margins of the drawing, which hold the tick labels."""
 DRAWN = 500
-"""A line has at most so many points: more than there are pixels."""
+"""Points of a line, at most: more than the chart has pixels."""
 
 
 def number(value: float) -> str:
@@ -79,7 +79,7 @@ def bar(share: float) -> Markup:
 
 
 def doubling(series: Series) -> tuple[list[str], list[float]]:
-    """Counts by value in bins that double: 0, 1, 2, 3-4, 5-8... A few hubs then do not squeeze all other nodes into one bar."""
+    """Counts in bins that double: 0, 1, 2, 3-4, 5-8... In equal bins, a few hubs would squeeze all other nodes into one bar."""
     top = max(int(series.x.max()), 1)
     edges = [0, *itertools.takewhile(lambda edge: edge < 2 * top, (2**i for i in range(40)))]
     labels, counts = [], []
@@ -91,7 +91,7 @@ def doubling(series: Series) -> tuple[list[str], list[float]]:
 
 
 class _Axes:
-    """Where numbers lie in the drawing."""
+    """Positions of numbers in the drawing."""
 
     def __init__(self, x: Float[np.ndarray, " a"], y: Float[np.ndarray, " b"]) -> None:
         self.x, self.y = _range(x), _range(y)
@@ -121,7 +121,7 @@ def _finite(series: Series) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, 
 
 
 def _range(values: Float[np.ndarray, " a"]) -> tuple[float, float]:
-    """From the least to the greatest value, or wider: `number` shows four digits, and ticks must differ in them."""
+    """The smallest and largest value, or a wider range: ticks must differ in the four digits that `number` shows."""
     low, high = float(values.min()), float(values.max())
     if high == low:
         return low - (abs(low) or 1) * 0.5, high + (abs(high) or 1) * 0.5

@@ -1,4 +1,4 @@
-"""Groups of similar nodes: k-means on unit rows, their number by the silhouette, without labels."""
+"""Groups of similar nodes, found by k-means on unit rows; what marks each out; and the columns that colour a map."""
 
 from typing import NamedTuple
 
@@ -10,24 +10,33 @@ from torch import Tensor
 from localgcl.evaluation.nearest_rows import COMPONENTS, in_components
 from localgcl.evaluation.task import normalised_rows
 from localgcl.ops.kmeans import kmeans
+from localgcl.report.findings import Cluster, Column
+from localgcl.report.node_table import Contrast, Table, marks_of
+from localgcl.report.reading import Subject
 
 MOST = 20
-"""Clusters that are tried, and that colours can tell apart."""
+"""Largest number of clusters that is tried: colours tell no more apart."""
 _SAMPLE = 2000
-"""Nodes whose silhouette is computed."""
+"""Nodes that the silhouette is computed on, at most."""
 _FITTED = 20_000
-"""Nodes that numbers of clusters are tried on, at most."""
+"""Nodes that k-means runs on while the number of clusters is chosen, at most."""
 _RUNS = 5
-"""Starts of k-means; the one of lowest inertia counts."""
+"""Random starts of k-means; the one of lowest inertia is kept."""
+_COLUMNS, _CHOSEN, _VALUES = 64, 24, 2_000_000
+"""A map offers up to 64 columns of features, or the 24 that differ most, and about 2,000,000 values: the page stays small."""
+_EXAMPLES = 5
 
 
 class Clustering(NamedTuple):
-    """The cluster of each node, numbered from 0 by falling size; how alike a node is to its cluster; and how it was made."""
+    """Clusters of nodes."""
 
     member: Int32[np.ndarray, " n"]
+    """The cluster of each node, numbered from 0 by falling size."""
     num_clusters: int
     closeness: Float32[np.ndarray, " n"]
-    told: str
+    """The cosine of each node with the centre of its cluster."""
+    how: str
+    """One sentence: how they were found."""
 
 
 def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, seed: int = 0) -> Clustering:
@@ -47,17 +56,17 @@ def find_clusters(z: Float32[np.ndarray, "n d"], count: int | None = None, *, se
     rows = normalised_rows(torch.from_numpy(np.ascontiguousarray(z)))
     assert isinstance(rows, Tensor)
     unit = in_components(rows, seed)
-    told = "Clusters by k-means on unit rows" + f" in {COMPONENTS} principal components" * (unit.shape[1] < rows.shape[1])
+    how = "Clusters by k-means on unit rows" + f" in {COMPONENTS} principal components" * (unit.shape[1] < rows.shape[1])
     if count is None:
         count, score = _chosen(unit, seed)
-        told += f"; {count} of them, because " + _reason(n, count, score) + ". Labels were not used."
+        how += f"; {count} of them, because " + _reason(n, count, score) + ". Labels were not used."
     else:
-        told += f"; their number, {count}, was asked for. Labels were not used."
+        how += f"; their number, {count}, was asked for. Labels were not used."
     member, centres = _best(unit, count, seed)
     order = torch.bincount(member, minlength=count).argsort(descending=True, stable=True)
     member = order.argsort()[member]
     closeness = torch.linalg.vecdot(unit, centres[order][member])
-    return Clustering(member.int().numpy(), count, closeness.numpy(), told)
+    return Clustering(member.int().numpy(), count, closeness.numpy(), how)
 
 
 def _reason(n: int, count: int, score: float) -> str:
@@ -86,7 +95,7 @@ def _chosen(unit: Tensor, seed: int) -> tuple[int, float]:
 
 
 def _best(unit: Tensor, count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """The members and unit centres of the run of k-means whose rows are closest to their centres."""
+    """The cluster of each row, and unit centres, of the start of k-means with the lowest inertia."""
     generator = torch.Generator().manual_seed(seed)
     found: list[tuple[float, Tensor, Tensor]] = []
     for member in kmeans(unit, count, generator=generator, runs=_RUNS):
@@ -96,3 +105,40 @@ def _best(unit: Tensor, count: int, seed: int) -> tuple[Tensor, Tensor]:
         found.append((float((sums.square().sum(1) / sizes).sum()), member, torch.nn.functional.normalize(sums)))
     _, member, centres = max(found, key=lambda one: one[0])
     return member, centres
+
+
+def describe(subject: Subject, table: Table, found: Clustering) -> tuple[tuple[Cluster, ...], Contrast]:
+    """The clusters with what marks them out, and how all columns differ between them."""
+    differing, names, kinds = table.contrast(found.member, found.num_clusters)
+    clusters = []
+    for number in range(found.num_clusters):
+        nodes = np.flatnonzero(found.member == number)
+        central = nodes[np.argsort(-found.closeness[nodes], kind="stable")[:_EXAMPLES]]
+        examples = tuple(str(name) for name in subject.part.node_ids[central])
+        clusters.append(Cluster(cluster_name(number), len(nodes), marks_of(differing, number, names, kinds), examples))
+    return tuple(clusters), differing
+
+
+def cluster_name(number: int) -> str:
+    """The name of cluster `number`, counted from 0."""
+    return f"cluster {number + 1}"
+
+
+def colours(table: Table, found: Clustering, differing: Contrast) -> tuple[Column, ...]:
+    """Columns to colour by: the label, the cluster, the degree, and the columns of features that differ most."""
+    columns = [] if table.y is None else [table.column("label")]
+    columns += [cluster_column(found), table.column("degree")]
+    groups = table.groups()
+    strongest = np.abs(differing.effect).max(axis=0, initial=0.0)
+    strength = {name: float(strongest[list(places)].max(initial=0.0)) for name, places in groups.items()}
+    room = max(4, _VALUES // max(1, len(table.degree)))
+    chosen = set(groups)
+    if len(groups) > min(_COLUMNS, room):
+        chosen = set(sorted(groups, key=lambda name: -strength[name])[: min(_CHOSEN, room)])
+    others = [table.column(name) for name in groups if name in chosen]
+    return (*columns, *(column for column in others if (column.values != column.values[0]).any()))  # a constant colours nothing
+
+
+def cluster_column(found: Clustering) -> Column:
+    """The cluster of each node."""
+    return Column("cluster", found.member, tuple(cluster_name(number) for number in range(found.num_clusters)))

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from localgcl.report import packing, palette
-from localgcl.report.findings import Findings
-from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.sections import cluster_column, note, part
+from localgcl.report import packing, picture
+from localgcl.report.findings import Findings, column_of_clusters
+from localgcl.report.markup import Markup, empty, joined, part, tag
 
 HINT = "Click a node, or find it by its id: its nearest nodes in the embedding and its neighbours in the graph appear here."
 HELP = (
@@ -19,7 +18,7 @@ def explorer(findings: Findings) -> Markup:
     """The map with its search box, legend and panel; a note where there is nothing to show."""
     view = findings.map
     if not len(view.ids):
-        return part("map", "Map", note(findings, "map"))
+        return part("map", "Map", empty("The map has no nodes."))
     about = " ".join(filter(None, (view.shown, view.layout, view.nearest_note)))
     return part(
         "map", "Map", tag("div", _stage(len(view.ids)), _side(findings), class_="explorer"), tag("p", about, class_="quiet")
@@ -98,13 +97,13 @@ def first_blocks(findings: Findings) -> Markup:
     about = {
         "n": len(view.ids),
         "columns": [{"name": column.name, "classes": column.classes} for column in view.columns],
-        "clusters": cluster_column(findings),
+        "clusters": column_of_clusters(view.columns, findings.clusters),
         "steps": packing.STEPS,
         "palette": {
-            "categories": palette.CATEGORIES,
-            "other": palette.OTHER,
-            "missing": palette.MISSING,
-            "sequence": palette.SEQUENCE,
+            "categories": picture.CATEGORIES,
+            "other": picture.OTHER,
+            "missing": picture.MISSING,
+            "sequence": picture.SEQUENCE,
         },
     }
     blocks = {"about": packing.text(about), "xy": packing.positions(view.xy), "ids": packing.text(list(view.ids))}

@@ -1,7 +1,8 @@
-"""What a report says, as plain data. `collect` fills it from a run folder; `page` turns it into HTML."""
+"""What a report says. `collect` fills it from a run folder, with the panels' help; `page` makes an HTML page of it."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int32
@@ -74,32 +75,55 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of the page below the map, as a panel makes it.
+
+    Args:
+        title: Its heading.
+        content: HTML, made by `markup.tag`; a text that is not `Markup` is escaped.
+        data: What it says as plain data, for programs.
+        notes: Why something is missing, by name; an empty note says nothing.
+        link: What the line of links at the top of the page calls it; by default its title.
+    """
+
+    title: str
+    content: str
+    data: Any = None
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    link: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Findings:
-    """All of a report. What a run does not have is empty, and `notes` says why."""
+    """All of a report, as plain data and as sections of the page."""
 
     title: str
     run: str
     """The run folder, as the user named it."""
     summary: Mapping[str, str]
     """What was trained and how, in the order of reading: method, graph, nodes, edges, dimension, time, machine, date."""
-    settings: str
-    """config.toml's settings, to copy."""
-    losses: tuple[Series, ...]
-    """The loss and its terms over steps."""
-    scores: tuple[Score, ...]
-    protocol: str
-    """One sentence: how scores were made."""
+    map: Map
     clusters: tuple[Cluster, ...]
     clustering: str
     """One sentence: how clusters were made."""
-    degrees: Series
-    """Number of nodes (y) by degree (x)."""
-    homophily: Mapping[str, float]
-    """Shares of edges within a class, of the graph and by chance; empty without labels."""
-    kernel: tuple[Series, ...]
-    """Approximated against exact kernel values; empty where the loss was exact."""
-    map: Map
-    notes: Mapping[str, str]
-    """For a part that is empty, why: by the name of the field."""
-    load: Mapping[str, str]
-    """Code to load the result, by tool (Python, pandas, command line)."""
+    sections: Mapping[str, Section]
+    """What panels made, by the panel's name, in the order of reading."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What panels say, as plain data, by the panel's name: "loss", "scores", "kernel"..."""
+        return {name: section.data for name, section in self.sections.items()}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What the run does not have, by name, and why."""
+        return {name: text for section in self.sections.values() for name, text in section.notes.items() if text}
+
+
+def column_of_clusters(columns: Sequence[Column], clusters: Sequence[Cluster]) -> int | None:
+    """The column of the map that holds these clusters; None where no column does."""
+    names = {cluster.name for cluster in clusters}
+    for i, column in enumerate(columns):
+        if names and column.classes is not None and names <= set(column.classes):
+            return i
+    return None

@@ -16,16 +16,15 @@ KINDS: tuple[Kind, ...] = typing.get_args(Kind)
 NEIGHBOURS = 15
 """Nearest nodes that UMAP reads."""
 _LEAST = 5
-"""UMAP needs a few nodes."""
+"""Nodes that UMAP needs at least."""
 
 
 def lay_out(
     z: Float32[np.ndarray, "n d"], near: Nearest, *, kind: Kind = "auto", seed: int = 0
 ) -> tuple[Float32[np.ndarray, "n 2"], str]:
-    """Places of nodes in the plane, and how they were found, in one sentence.
+    """Positions of nodes in the plane, and how they were found, in one sentence.
 
-    UMAP starts from the two principal components and reads the nearest nodes that are known already, so that no neighbour
-    is looked for twice and the same seed gives the same map.
+    UMAP starts from the two principal components and takes `near` instead of searching again; the same seed gives the same map.
 
     Args:
         z: Embeddings.
@@ -51,7 +50,7 @@ def lay_out(
 
 
 def principal(z: Float32[np.ndarray, "n d"], seed: int) -> Float32[np.ndarray, "n 2"]:
-    """The two first principal components of the unit rows."""
+    """The first two principal components of the unit rows."""
     unit = torch.nn.functional.normalize(torch.from_numpy(np.ascontiguousarray(z)))
     unit -= unit.mean(dim=0)
     two = principal_directions(unit, 2, generator=torch.Generator().manual_seed(seed))
@@ -91,9 +90,9 @@ def _umap(
 
 
 def gathered(xy: Float32[np.ndarray, "n 2"]) -> Float32[np.ndarray, "n 2"]:
-    """Moves far-off nodes towards the others: beyond the 95% nearest to the middle, distances grow as their logarithm.
+    """Pulls outliers in: beyond the 95% quantile, a distance from the median grows as its logarithm.
 
-    UMAP drives small components away without end, and a picture that shows all of them would show little of the rest.
+    UMAP pushes small components ever further away, and a picture that shows them all would show little of the rest.
     """
     middle = np.median(xy, axis=0)
     away = np.linalg.norm(xy - middle, axis=1, keepdims=True)
@@ -106,7 +105,7 @@ def gathered(xy: Float32[np.ndarray, "n 2"]) -> Float32[np.ndarray, "n 2"]:
 
 
 def _spread(flat: Float32[np.ndarray, "n 2"], seed: int) -> Float32[np.ndarray, "n 2"]:
-    """A start within 10 by 10, as UMAP expects; a little noise parts nodes in one place."""
+    """Initial positions for UMAP, at most 10 from the origin; a little noise separates nodes that coincide."""
     largest = float(np.abs(flat).max())
     scaled = 10.0 * flat / (largest or 1.0)
     noise = np.random.default_rng(seed).normal(scale=1e-4, size=flat.shape)

@@ -16,14 +16,14 @@ from jaxtyping import Float32, Int32, Integer
 from localgcl.report.findings import Column, Map
 
 STEPS = 32766
-"""Similarities are stored as whole numbers: -1 is 0, 1 is this. The error, 3e-5, is below the three digits shown."""
+"""Similarities from -1 to 1 are stored as integers from 0 to this; the error, 3e-5, is below the three digits shown."""
 
 MANY = 65_536
 """A column of more distinct numbers is rounded to 13 bits, four digits: places then fit in two bytes."""
 
 
 def text(value: Any) -> str:
-    """JSON, packed. Whatever the strings hold, the page gets letters, digits, plus, slash and equals signs."""
+    """JSON, packed: whatever the strings hold, base64 has letters, digits, +, / and = only."""
     # Lone surrogates, which a file name can hold, are escaped by JSON and so survive UTF-8.
     return _packed(json.dumps(value, separators=(",", ":")).encode())
 

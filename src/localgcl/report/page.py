@@ -7,8 +7,7 @@ from importlib.resources import files
 from localgcl._version import __version__
 from localgcl.report.explorer import explorer, first_blocks, later_blocks
 from localgcl.report.findings import Findings
-from localgcl.report.markup import Markup, joined, tag
-from localgcl.report.sections import TITLES, sections
+from localgcl.report.markup import Markup, joined, part, tag
 
 SCRIPTS = (
     "dom",
@@ -50,13 +49,15 @@ def page(findings: Findings) -> str:
         tag("title", findings.title),
         tag("style", Markup(style)),
     )
-    links = tag("nav", *(tag("a", title, href=f"#{name}") for name, title in TITLES.items()), aria_label="Parts of this page")
+    titles = {"map": "Map", **{name: section.link or section.title for name, section in findings.sections.items()}}
+    links = tag("nav", *(tag("a", title, href=f"#{name}") for name, title in titles.items()), aria_label="Parts of this page")
+    parts = (part(name, section.title, section.content) for name, section in findings.sections.items())
     body = tag(
         "body",
         tag("a", "Skip to the map", href="#map", class_="skip"),
         _header(findings),
         links,
-        tag("main", explorer(findings), sections(findings)),
+        tag("main", explorer(findings), *parts),
         tag("footer", tag("p", f"Made by localgcl {__version__} from {findings.run}.")),
         first_blocks(findings),
         tag("script", Markup(script)),

@@ -1,14 +1,21 @@
-"""The map as a picture: PNG, SVG or PDF."""
+"""The map of a run as a picture, PNG, SVG or PDF, and the colours of all maps."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
 
+from localgcl.config import suggestion
+from localgcl.evaluation.nearest_rows import nearest
+from localgcl.report.clusters import cluster_column, find_clusters
 from localgcl.report.findings import Column
-from localgcl.report.palette import CATEGORIES, MISSING, OTHER, SEQUENCE
+from localgcl.report.layout import NEIGHBOURS, Kind, lay_out
+from localgcl.report.node_table import read_table
+from localgcl.report.reading import MOST_NODES, Subject, read_subject
+from localgcl.system.files import replacing
 from localgcl.system.text import shown
+from localgcl.training import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +25,41 @@ _LETTERS = 160
 """Letters of a text in the picture, at most."""
 _POINTS = 20_000
 """Above this number of points, SVG and PDF hold them as an image: browsers and printers are slow with more shapes."""
+
+CATEGORIES = (
+    "#2f78c4",
+    "#ef8a17",
+    "#1fa187",
+    "#b5174b",
+    "#e490fc",
+    "#54e484",
+    "#78309c",
+    "#9c6c00",
+    "#f06078",
+    "#006c6c",
+    "#9084fc",
+    "#d8c000",
+    "#b448a8",
+    "#6cc0c0",
+    "#903c00",
+    "#c084b4",
+    "#4848c0",
+    "#b4a860",
+    "#fc90a8",
+    "#0ca8d8",
+)
+"""Colours of classes, the largest class first, readable on white and on black. Each is as far as possible from those before it,
+as people with each kind of colour blindness see them (OKLab distance; tests simulate them). Nobody can tell more than twenty
+colours apart: further classes are `OTHER`."""
+
+OTHER = "#8b8f96"
+"""Classes beyond `CATEGORIES`."""
+
+MISSING = "#b9bcc2"
+"""Nodes without a value."""
+
+SEQUENCE = ("#46327e", "#2f6b9a", "#1f9e89", "#7cc552", "#f4d03f")
+"""Numbers, from low to high: lightness rises evenly, so that the order survives a grey printer."""
 
 
 def check_picture(path: Path) -> None:
@@ -99,7 +141,7 @@ def _draw_numbers(axes: "Axes", xy: Float32[np.ndarray, "n 2"], column: Column, 
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib takes as it is: a dollar sign would start a formula."""
+    """Text with dollar signs escaped, which start a formula in matplotlib."""
     short = text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
     return shown(short).replace("$", r"\$")
 
@@ -113,3 +155,57 @@ def _pyplot() -> Any:
     import matplotlib.pyplot as plt
 
     return plt
+
+
+class Drawn(NamedTuple):
+    """What a picture shows: the column that colours it, how many nodes, and how they were chosen and placed."""
+
+    color: str
+    nodes: int
+    shown: str
+    layout: str
+
+
+def write_map(
+    run: RunFolder,
+    path: Path,
+    *,
+    color: str | None = None,
+    clusters: int | None = None,
+    layout: Kind = "auto",
+    seed: int = 0,
+    most: int = MOST_NODES,
+) -> Drawn:
+    """Draws the embeddings of a run; the extension of `path` names the format.
+
+    Args:
+        run: A run folder.
+        path: The file to write.
+        color: "label", "cluster", "degree" or a column of features; by default the label, or the cluster without labels.
+        clusters: Number of clusters; by default the silhouette chooses it.
+        layout: How nodes are placed.
+        seed: Seed of the sample, the layout and the clusters.
+        most: Nodes on the map; of more, a random sample is shown.
+
+    Raises:
+        ValueError: There is no such column.
+    """
+    subject = read_subject(run, most=most, seed=seed)
+    column = _column(subject, color, clusters, seed)
+    near = nearest(subject.z, min(NEIGHBOURS, len(subject.z) - 1), seed=seed)
+    xy, how = lay_out(subject.z, near, kind=layout, seed=seed)
+    title = f"{subject.graph.name}: {run.config.method}, {subject.part.num_nodes:,} nodes"
+    with replacing(path) as temporary:
+        draw_map(xy, column, title, how, temporary)
+    return Drawn(column.name, len(xy), subject.shown, how)
+
+
+def _column(subject: Subject, name: str | None, clusters: int | None, seed: int) -> Column:
+    table = read_table(subject)
+    if name is None:
+        name = "cluster" if table.y is None else "label"
+    if name == "cluster":
+        return cluster_column(find_clusters(subject.z, clusters, seed=seed))
+    if name in table.columns:
+        return table.column(name)
+    raise ValueError(f"there is no column {name!r:.100} to colour by{suggestion(name, ('cluster', *table.columns)[:200])}")

@@ -12,8 +12,10 @@ from localgcl.graph.csr import CSR
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
 
+MOST_NODES = 200_000
+"""Nodes on a map, at most."""
 _SEEDS = 2**32
-"""Seeds that NumPy's generators take, which UMAP uses."""
+"""Seeds lie below this: UMAP uses NumPy's, of 32 bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class Subject:
         return self.part.num_nodes < self.graph.num_nodes
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         """One sentence: how many nodes are shown."""
         if not self.is_sample:
             return f"All {self.graph.num_nodes:,} nodes are shown."

@@ -9,7 +9,7 @@ from localgcl.report.reading import Subject
 from localgcl.system.text import listed
 
 _COMPARED = 200_000
-"""Ids among which close matches of an unknown one are looked for: seconds."""
+"""Ids that an unknown one is compared with, at most: more would take seconds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +39,11 @@ def similar_nodes(subject: Subject, ids: Sequence[str], k: int = 10) -> Mapping[
     places = places_of(subject, ids)
     found = nearest(subject.z, min(k, graph.num_nodes - 1), queries=places)
     names = graph.class_names
-    told: dict[str, list[SimilarNode]] = {}
+    similar: dict[str, list[SimilarNode]] = {}
     for asked, place, rows, cosines in zip(ids, places, found.rows.tolist(), found.similarity.tolist(), strict=True):
         joined = set(csr.indices[csr.indptr[place] : csr.indptr[place + 1]].tolist())
         label = {row: -1 if graph.y is None else int(graph.y[row]) for row in rows}
-        told[asked] = [
+        similar[asked] = [
             SimilarNode(
                 str(graph.node_ids[row]),
                 cosine,
@@ -52,7 +52,7 @@ def similar_nodes(subject: Subject, ids: Sequence[str], k: int = 10) -> Mapping[
             )
             for row, cosine in zip(rows, cosines, strict=True)
         ]
-    return told
+    return similar
 
 
 def places_of(subject: Subject, ids: Sequence[str]) -> list[int]:

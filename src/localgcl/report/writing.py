@@ -1,21 +1,31 @@
-"""Run -> report.html."""
+"""A run folder -> `Findings`, and from them report.html."""
 
+import datetime
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Int32
+
+from localgcl.evaluation.nearest_rows import nearest
 from localgcl.graph import Graph
 from localgcl.io.export import check_new
-from localgcl.report.collect import MOST_NODES, collect
-from localgcl.report.findings import Findings
-from localgcl.report.layout import Kind
+from localgcl.report.clusters import colours, describe, find_clusters
+from localgcl.report.findings import Column, Findings, Map
+from localgcl.report.layout import NEIGHBOURS, Kind, lay_out
+from localgcl.report.node_table import read_table
 from localgcl.report.page import page
+from localgcl.report.panels import PANELS, Reading
+from localgcl.report.reading import MOST_NODES, Subject, read_subject
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
 
 FILE = "report.html"
 """The report in a run folder."""
+_LISTED = 10
+"""Nearest nodes that a click on a node shows."""
 
 
 def write_report(
@@ -41,7 +51,7 @@ def write_report(
         clusters: Number of clusters; by default the one from 2 to 20 of the largest silhouette.
         scores: Score the embeddings beside random-init and raw features, if there are labels.
         layout: How nodes are placed: "umap" (extra `viz`), "pca", or "auto": UMAP if it is installed.
-        seed: Seed of everything random.
+        seed: Seed of everything random: the sample, the layout, the starts of k-means, pairs of the kernel, the probe.
         most: Nodes on the map; of more, a random sample is shown.
         say: Takes each line about what is done next, for example `print`.
 
@@ -63,3 +73,88 @@ def report_path(run: RunFolder, path: str | os.PathLike[str] | None, *, overwrit
         raise ValueError(f"{shown(target)} has the extension {target.suffix!r}; a report is a page, so name it .html")
     check_new(target, overwrite=overwrite)
     return target
+
+
+def collect(
+    run: RunFolder,
+    graph: Graph | None = None,
+    *,
+    seed: int = 0,
+    most: int = MOST_NODES,
+    clusters: int | None = None,
+    scores: bool = True,
+    layout: Kind = "auto",
+    say: Callable[[str], None] = lambda _: None,
+) -> Findings:
+    """What a report says; arguments are those of `write_report`."""
+    say("embedding the graph")
+    subject = read_subject(run, graph, most=most, seed=seed)
+    table = read_table(subject)
+    say(f"clustering {subject.part.num_nodes:,} nodes")
+    found = find_clusters(subject.z, clusters, seed=seed)
+    described, differing = describe(subject, table, found)
+    columns = colours(table, found, differing)
+    reading = Reading(subject, described, found.how, columns, seed, scores, say)
+    made = {name: panel(reading) for name, panel in PANELS.items()}
+    say("placing nodes in the plane")
+    return Findings(
+        title=f"{subject.graph.name}: embeddings by {run.config.method}",
+        run=str(run.path),
+        summary=summary_of(subject),
+        map=_map(subject, columns, layout, seed),
+        clusters=described,
+        clustering=found.how,
+        sections={name: section for name, section in made.items() if section is not None},
+    )
+
+
+def summary_of(subject: Subject) -> dict[str, str]:
+    """What was trained and how, in the order of reading."""
+    run, graph, made = subject.run, subject.graph, subject.run.made
+    history = subject.model.history
+    seconds = f" in {history[-1]['seconds']:,.1f} s" if history else ""
+    machine = made.get("gpu") or " with ".join(
+        part for part in (str(made.get("processor", "")), f"{made['threads']} threads" if "threads" in made else "") if part
+    )
+    facts = {
+        "method": run.config.method,
+        "graph": graph.name,
+        "nodes": f"{graph.num_nodes:,}",
+        "edges": f"{subject.edges.num_entries // 2:,}, undirected",
+        "features": f"{graph.num_features:,}",
+        "dimension": f"{subject.z.shape[1]:,}",
+        "training": f"{subject.model.step:,} steps{seconds}",
+        "machine": machine,
+        "date": _date(str(made.get("date", ""))),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _date(text: str) -> str:
+    """The time of `system.provenance` as people write it."""
+    try:
+        return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:  # a run folder may say something else, or nothing
+        return text
+
+
+def _map(subject: Subject, columns: tuple[Column, ...], layout: Kind, seed: int) -> Map:
+    n, csr = subject.part.num_nodes, subject.part.csr
+    near = nearest(subject.z, min(NEIGHBOURS, n - 1), seed=seed)
+    xy, how = lay_out(subject.z, near, kind=layout, seed=seed)
+    return Map(
+        ids=[str(name) for name in subject.part.node_ids.tolist()],
+        xy=xy,
+        layout=how,
+        nearest=np.ascontiguousarray(near.rows[:, :_LISTED]),
+        similarity=np.ascontiguousarray(near.similarity[:, :_LISTED]),
+        nearest_note=near.note,
+        indptr=_int32(csr.indptr.numpy()),
+        indices=_int32(csr.indices.numpy()),
+        columns=columns,
+        shown=subject.shown,
+    )
+
+
+def _int32(values: np.ndarray) -> Int32[np.ndarray, " m"]:
+    return values.astype(np.int32)

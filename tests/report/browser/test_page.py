@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from localgcl.report.findings import Column, Map
-from tests.references.findings import synthetic, synthetic_map
+from localgcl.report.panels import show_settings
+from tests.references.findings import changed, synthetic, synthetic_map
 from tests.report.browser.conftest import Opener
 
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -95,7 +96,7 @@ def test_light_and_dark(opened: Opener, scheme: str) -> None:
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_nothing_is_wider_than_the_window(opened: Opener, width: int) -> None:
     findings = synthetic(60, ids=[f"{'long' * 30}-{i}" for i in range(60)], classes=("class " * 20, "b" * 90))
-    wide = dataclasses.replace(findings, run="runs/" + "x" * 200, settings="a = " + "1" * 300)
+    wide = dataclasses.replace(changed(findings, settings=show_settings("a = " + "1" * 300)), run="runs/" + "x" * 200)
     page = opened(wide, viewport={"width": width, "height": 844})
     page.fill("#search", "long")
     page.press("#search", "Enter")
@@ -115,7 +116,7 @@ def test_settings_are_copied(opened: Opener) -> None:
     page = opened(findings, permissions=["clipboard-read", "clipboard-write"])
     page.click("button[data-copy=settings-text]")
     page.wait_for_selector("button:text-is('Copied')")
-    assert page.evaluate("navigator.clipboard.readText()") == findings.settings
+    assert page.evaluate("navigator.clipboard.readText()") == findings.data["settings"]
 
 
 def test_a_finger_pans_and_selects(opened: Opener) -> None:
@@ -145,13 +146,13 @@ def test_graphs_of_every_shape_open(opened: Opener) -> None:
         columns=(Column("empty", np.full(1, np.nan, dtype=np.float32)),),
         shown="",
     )
-    page = opened(dataclasses.replace(whole, map=alone, clusters=()))
+    page = opened(changed(whole, view=alone, clusters=()))
     page.focus("#points")
     page.keyboard.press("Enter")
     page.wait_for_selector(".chosen h3:text-is('only')")
     assert "It has no neighbours here." in page.inner_text("#selection")
     assert "no value" in page.inner_text(".values")
-    page = opened(dataclasses.replace(whole, map=dataclasses.replace(whole.map, columns=()), clusters=()))
+    page = opened(changed(whole, view=dataclasses.replace(whole.map, columns=()), clusters=()))
     assert page.inner_text("#count") == "30 nodes"
     assert page.locator("#colour").is_hidden()
 
@@ -159,7 +160,7 @@ def test_graphs_of_every_shape_open(opened: Opener) -> None:
 def test_a_column_of_many_classes(opened: Opener) -> None:
     view = synthetic_map(400)
     many = Column("product", np.arange(400, dtype=np.int32) % 150, tuple(f"product {i}" for i in range(150)))
-    page = opened(dataclasses.replace(synthetic(30), map=dataclasses.replace(view, columns=(many,)), clusters=()))
+    page = opened(changed(synthetic(30), view=dataclasses.replace(view, columns=(many,)), clusters=()))
     assert page.locator(".classes li").count() == 101
     assert page.locator(".classes .name").last.inner_text() == "50 smaller classes"
 
@@ -175,7 +176,7 @@ def test_the_map_is_printed(opened: Opener) -> None:
 def test_what_marks_a_cluster_out_is_read_without_scrolling_sideways(opened: Opener) -> None:
     whole = synthetic(300)
     long = tuple(dataclasses.replace(one, marks=("a mark of many words " * 5,)) for one in whole.clusters)
-    page = opened(dataclasses.replace(whole, clusters=long), viewport={"width": 390, "height": 844})
+    page = opened(changed(whole, clusters=long), viewport={"width": 390, "height": 844})
     for box in page.locator(".marks").all():
         inside = box.bounding_box()
         assert inside["x"] + inside["width"] <= 390
