@@ -132,11 +132,7 @@ def test_evaluate(method: str, trained: Path, capsys: Capture) -> None:
     assert set(found["scores"]) == {method, *(("random-init", "raw-features") if method in TRAINED else ())}
 
 
-def test_report(method: str, trained: Path, capsys: Capture, request: pytest.FixtureRequest) -> None:
-    if method in ("grace", "gca"):
-        request.applymarker(
-            pytest.mark.xfail(strict=True, raises=AttributeError, reason="report/kernel.py reads Local-GCL's options")
-        )
+def test_report(method: str, trained: Path, capsys: Capture) -> None:
     found = document(capsys, "report", trained, "--layout", "pca", "--clusters", "3", "--force")
     assert found["nodes"] == NODES
     assert found["scores"][0]["name"] == method

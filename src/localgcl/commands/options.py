@@ -12,7 +12,7 @@ from localgcl.config import EncoderOptions, Preparation, TrainingOptions, choice
 from localgcl.datasets.source import Source, named_columns
 from localgcl.io.roles import Columns
 from localgcl.methods import DEFAULT, find_method
-from localgcl.recipes import chosen_names, length_for
+from localgcl.recipes import length_for
 from localgcl.system.files import check_there
 from localgcl.training.engines import ENGINES, Engine, choose_engine
 
@@ -96,7 +96,7 @@ def read_columns(options: argparse.Namespace) -> Columns:
 def add_settings(parser: argparse.ArgumentParser, method: str, *, title: str = "", without: Collection[str] = ()) -> None:
     """Adds every setting of a run by this method. Help texts name the values of a run without a recipe."""
     kind = find_method(method)
-    chosen = dict.fromkeys(chosen_names(method), "chosen from the graph")
+    chosen = dict.fromkeys(kind.chosen_names, "chosen from the graph")
     defaults = {**chosen, **kind.defaults, **length_for(method)}
     groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
     for name, group in groups.items():

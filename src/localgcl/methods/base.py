@@ -22,6 +22,7 @@ from localgcl.nn.memory import FLOAT, INDEX, encoder_memory
 from localgcl.ops.blocks import draw_nodes
 from localgcl.ops.negatives import Reduce
 from localgcl.ops.sampling import reached, sample_subgraph, step_generator
+from localgcl.recipes.defaults import PLAIN_NAMES, Chosen, plain_defaults
 from localgcl.system.team import ALONE, Team
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -106,6 +107,9 @@ class Method(nn.Module, abc.ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     """The method's own defaults for shared options (encoder, training, preparation), by name; the user's values win."""
 
+    chosen_names: ClassVar[frozenset[str]] = PLAIN_NAMES
+    """The settings that `defaults_on` may choose, by name: for help texts."""
+
     encodes: ClassVar[bool] = True
     """True if it has an encoder; a method without one defines its own `prepare`, `embed` and `refresh_statistics`."""
 
@@ -140,6 +144,11 @@ class Method(nn.Module, abc.ABC):
                     "hops is for local-gcl"
                 )
             self.encoder = build_encoder(num_inputs, config.encoder)
+
+    @classmethod
+    def defaults_on(cls, graph: Graph, given: Mapping[str, Any]) -> Chosen:  # noqa: ARG003
+        """Settings for a graph without a recipe, each with its reason; `given` are those that the user has set."""
+        return plain_defaults(graph)
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:

@@ -1,6 +1,8 @@
 """Baselines: the untrained encoder, and the raw features."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -11,6 +13,7 @@ from localgcl.graph import Graph
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.nn.encoders import Inputs
 from localgcl.nn.memory import encoder_memory
+from localgcl.recipes.defaults import ENCODER, Chosen, hops_defaults
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +29,15 @@ class RandomInit(Method):
     cost = "none"
     fitter, learns = "none", False
     encoders = ("gcn", "mlp", "hops")
+    chosen_names = frozenset({"scaling", *ENCODER})
+
+    @classmethod
+    def defaults_on(cls, graph: Graph, given: Mapping[str, Any]) -> Chosen:
+        """Local-GCL's encoder, unless another one is asked for."""
+        if given.get("encoder", "hops") != "hops":
+            return super().defaults_on(graph, given)
+        hops = hops_defaults(graph, given)
+        return {name: hops[name] for name in ("scaling", *ENCODER) if name in hops}
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:

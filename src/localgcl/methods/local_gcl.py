@@ -24,6 +24,7 @@ from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
 from localgcl.ops.blocks import block, draw_nodes, without_some
 from localgcl.ops.costs import Form, choose_negatives, explain
 from localgcl.ops.sampling import reached, step_generator
+from localgcl.recipes.defaults import HOPS_NAMES, Chosen, hops_defaults
 from localgcl.system.team import ALONE, Team, share
 
 
@@ -66,7 +67,14 @@ class LocalGCL(Method):
     cost = "O(E d + N D log d) time, O(E + N) memory"
     paper = "https://arxiv.org/abs/2212.04604"
     distributes = True
+    chosen_names = HOPS_NAMES
     encoders = ("gcn", "mlp", "hops")
+
+    @classmethod
+    def defaults_on(cls, graph: Graph, given: Mapping[str, Any]) -> Chosen:
+        """Hops, unless another encoder is asked for."""
+        over_hops = given.get("encoder", "hops") == "hops"
+        return hops_defaults(graph, given) if over_hops else super().defaults_on(graph, given)
 
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)

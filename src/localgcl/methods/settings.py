@@ -9,7 +9,7 @@ from typing import Any
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.methods import configure, find_method
-from localgcl.recipes import defaults_for, length_for, read_recipe, recipe
+from localgcl.recipes import length_for, read_recipe, recipe
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,8 +58,8 @@ def choose_settings(
     elif dataset is not None and (found := recipe(method, dataset)) is not None:
         values, reasons = found, {"recipe": f"the recipe for {dataset}"}
     else:
-        own = find_method(method).defaults
-        chosen = {name: pair for name, pair in defaults_for(graph, method, given).items() if name not in own}
+        kind = find_method(method)
+        chosen = {name: pair for name, pair in kind.defaults_on(graph, given).items() if name not in kind.defaults}
         values = {name: value for name, (value, _) in chosen.items()} | length_for(method, given)
         reasons = {"defaults": "chosen from the graph's statistics", **{name: why for name, (_, why) in chosen.items() if why}}
     told = {name: why for name, why in reasons.items() if name not in given}

@@ -6,8 +6,6 @@ from importlib import resources
 from typing import Any
 
 from localgcl.config import read_toml
-from localgcl.recipes.defaults import chosen_names as chosen_names
-from localgcl.recipes.defaults import defaults_for as defaults_for
 from localgcl.recipes.defaults import length_for as length_for
 
 Settings = dict[str, Any]

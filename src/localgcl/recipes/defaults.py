@@ -23,9 +23,14 @@ Chosen = dict[str, tuple[Any, str]]
 _AVERAGED = ("SX", "S2X", "BX", "B2X")
 # Of features computed from the edges (benchmarks/results/structural.csv); the short ones where every step is a file on disk.
 _WALKS, _SHORT_WALKS = ("S2X", "S4X", "S6X", "S8X", "X"), ("S2X", "S4X", "X")
-# Of hops, whatever the graph; and what random-init takes of them, which is Local-GCL's encoder.
+# Of hops, whatever the graph.
 _FIXED: Mapping[str, Any] = MappingProxyType({"encoder": "hops", "layers": 1, "temperature": 0.8, "steps": 20, "batch": 512})
-_ENCODER = ("encoder", "layers", "dim", "channels", "fourier")
+ENCODER = ("encoder", "layers", "dim", "channels", "fourier")
+"""Settings of Local-GCL's encoder."""
+PLAIN_NAMES = frozenset({"scaling", "dim", "batch_norm"})
+"""What `plain_defaults` chooses."""
+HOPS_NAMES = frozenset({"scaling", *_FIXED, "dim", "learning_rate", "sampled", "channels", "fourier"})
+"""What `hops_defaults` chooses."""
 _SAMPLE, _COLUMNS = 4000, 128
 _NARROW, _FOURIER = 64, 256
 _ROWS, _LARGE, _HUGE = 50_000, 100_000, 200_000
@@ -48,32 +53,14 @@ _LENGTHS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 )
 
 
-def defaults_for(graph: Graph, method: str, given: Mapping[str, Any] = _NOTHING) -> Chosen:
-    """Settings for a graph without a recipe.
-
-    Args:
-        graph: As loaded.
-        method: One of `METHODS`.
-        given: Settings that the user has set. Local-GCL with another encoder than hops gets no defaults of hops.
-    """
-    over_hops = given.get("encoder", "hops") == "hops"
-    if method == "local-gcl" and over_hops:
-        return _scaling(graph) | _hops(graph, given)
-    if method == "random-init" and over_hops:
-        hops = _hops(graph, given)
-        return _scaling(graph) | {name: hops[name] for name in _ENCODER if name in hops}
+def plain_defaults(graph: Graph) -> Chosen:
+    """Settings that suit an encoder over the whole graph."""
     chosen, degree = _scaling(graph), graph.num_edges / graph.num_nodes
     if degree >= 8:
         # Graphs of mean degree 27 and more gained by it, or did not lose; those of 5 and less lost.
         chosen["batch_norm"] = True, f"mean degree {degree:.1f}: batch normalisation"
     dim = 512 if graph.num_nodes <= 50_000 else 256
     return chosen | {"dim": (dim, f"{graph.num_nodes:,} nodes: {dim} dimensions")}
-
-
-def chosen_names(method: str) -> frozenset[str]:
-    """The settings that `defaults_for` may choose for a method where the user sets none, by name: for help texts."""
-    hops = (*_FIXED, "dim", "learning_rate", "sampled", "channels", "fourier")
-    return frozenset({"scaling", *{"local-gcl": hops, "random-init": _ENCODER}.get(method, ("dim", "batch_norm"))})
 
 
 def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, int]:
@@ -85,13 +72,16 @@ def length_for(method: str, given: Mapping[str, Any] = _NOTHING) -> dict[str, in
     return length
 
 
-def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
-    """Linear channels over hops. How much a node is like its neighbours decides what the channels read."""
+def hops_defaults(graph: Graph, given: Mapping[str, Any] = _NOTHING) -> Chosen:
+    """Settings of linear channels over hops. How much a node is like its neighbours decides what the channels read.
+
+    `given` are the settings that the user has set.
+    """
     dim = 1024 if graph.num_nodes <= _LARGE else 256
     fixed = {**_FIXED, "dim": dim}
     asked = plain(given.get("dim", dim))
     if graph.structural:
-        return _walks(_WALKS if graph.num_nodes <= _HUGE else _SHORT_WALKS, fixed, asked)
+        return _scaling(graph) | _walks(_WALKS if graph.num_nodes <= _HUGE else _SHORT_WALKS, fixed, asked)
     alike = likeness(graph)
     if alike >= _ALIKE:
         own, tier, why = 2, {"learning_rate": 2e-3, "sampled": 4}, "neighbours are alike"
@@ -104,7 +94,7 @@ def _hops(graph: Graph, given: Mapping[str, Any]) -> Chosen:
         # Unit rows of one or two dimensions say little. Anything that is no dimension is refused later, with other options.
         first = ("SX", "X") if alike >= _ALIKE else ("X", "SX")
         channels = (*first, *_AVERAGED[1:])[: max(1, asked // _NARROWEST)]
-    chosen: Chosen = {name: (value, "") for name, value in (fixed | tier).items()}
+    chosen = _scaling(graph) | {name: (value, "") for name, value in (fixed | tier).items()}
     chosen["channels"] = channels, f"{why} (likeness {alike:.2f} of 1, 0.5 by chance)"
     if alike >= _ALIKE and graph.num_features < _NARROW and graph.x.layout != torch.sparse_csr:
         count = _FOURIER if graph.num_nodes <= _LARGE else _NARROW - graph.num_features  # rows of large graphs take disk space
