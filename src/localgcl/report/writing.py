@@ -56,7 +56,7 @@ def write_report(
         say: Takes each line about what is done next, for example `print`.
 
     Returns:
-        What the page says, as plain data.
+        What the page says: the map, the clusters, and in `data` what each panel found, as plain values by its name.
     """
     folder = run if isinstance(run, RunFolder) else RunFolder.open(run)
     target = report_path(folder, path, overwrite=overwrite)
