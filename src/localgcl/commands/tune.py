@@ -4,14 +4,13 @@ import argparse
 import dataclasses
 import json
 
-from localgcl.commands.options import SOURCE, add_group, add_source, early_method, read_group, read_source
+from localgcl.commands.options import SOURCE, add_group, add_settings, add_source, early_method, read_group, read_source
 from localgcl.commands.output import Result, sayer
 from localgcl.commands.parser import COMMON
-from localgcl.config import EncoderOptions, Preparation, TrainingOptions
 from localgcl.experiments.search import log
 from localgcl.experiments.search.space import OWN, read_space
 from localgcl.experiments.search.tuning import SearchOptions, tune
-from localgcl.methods import METHODS, find_method
+from localgcl.methods import DEFAULT, METHODS
 from localgcl.system.files import check_there
 from localgcl.system.text import shown
 
@@ -23,17 +22,13 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     """Options of the search, and of `localgcl train`: those that are given stay as given."""
-    method = early_method(arguments)
-    kind = find_method(method)
     add_source(parser)
-    parser.add_argument("--method", default="local-gcl", metavar="M", help=f"one of {', '.join(METHODS)} (default: local-gcl)")
+    parser.add_argument("--method", default=DEFAULT, metavar="M", help=f"one of {', '.join(METHODS)} (default: {DEFAULT})")
     parser.add_argument(
         "--space", metavar="NAME|FILE", help="what may vary: wide, paper, small, or a TOML file of lists by option"
     )
     add_group(parser, "search", SearchOptions)
-    groups = {"graph": Preparation, "encoder": EncoderOptions, "training": TrainingOptions, method: kind.Options}
-    for title, group in groups.items():
-        add_group(parser, f"fixed {title}", group, kind.defaults, without=OWN)
+    add_settings(parser, early_method(arguments), title="fixed ", without=OWN)
 
 
 def run(options: argparse.Namespace) -> Result:
