@@ -13,8 +13,8 @@ from localgcl.io.parts import check_output, write_blocks
 from localgcl.system.progress import counted
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder
-from localgcl.training.added import embed_added
 from localgcl.training.embedding import DONE, Parts
+from localgcl.training.new_nodes import embed_added
 
 DESCRIPTION = (
     "Embed the nodes of a graph with a trained run: of the graph that it was trained on, of another data set, or of your own "

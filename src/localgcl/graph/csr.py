@@ -158,6 +158,12 @@ class CSR:
         parts = self.indptr, self.indices, self.num_columns
         return CSR(*parts, rows=self.rows, transposed=self.transposed, weights=weights)
 
+    def take(self, nodes: Int[Tensor, " b"]) -> "CSR":
+        """Some rows, in the order given, with their columns in the whole matrix. O(sum of their lengths)."""
+        indptr, where = _entries(self.indptr, nodes)
+        weights = None if self.weights is None else self.weights[where]
+        return CSR(indptr, self.indices[where].long(), self.num_columns, weights=weights)
+
     def to(self, device: torch.device | str) -> "CSR":
         """The same rows on another device."""
         if self.device == torch.device(device):
@@ -168,7 +174,8 @@ class CSR:
     def to_torch(self) -> Tensor:
         """The matrix of weights, or of ones, as a sparse tensor that shares their memory."""
         values = torch.ones(self.num_entries, device=self.device) if self.weights is None else self.weights
-        return csr_tensor(self.indptr, self.indices, values, (self.num_rows, self.num_columns))
+        # A graph folder has smaller numbers.
+        return csr_tensor(self.indptr, self.indices.long(), values, (self.num_rows, self.num_columns))
 
     def to_scipy(self) -> sp.csr_array:
         """The matrix of weights, or of ones."""
@@ -270,14 +277,19 @@ def select_rows(x: Tensor, nodes: Int[Tensor, " k"]) -> Tensor:
     """Some rows of dense or sparse features, in the order given."""
     if x.layout != torch.sparse_csr:
         return x[nodes]
-    starts = x.crow_indices()[nodes]
-    counts = x.crow_indices()[nodes + 1] - starts
-    indptr = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=x.device)
-    torch.cumsum(counts, 0, out=indptr[1:])
-    total = int(indptr[-1])
-    shift = (starts - indptr[:-1]).repeat_interleave(counts, output_size=total)
-    where = torch.arange(total, device=x.device) + shift
+    indptr, where = _entries(x.crow_indices(), nodes)
     return csr_tensor(indptr, x.col_indices()[where], x.values()[where], (nodes.numel(), x.shape[1]))
+
+
+def _entries(indptr: Int[Tensor, " pointers"], nodes: Int[Tensor, " b"]) -> tuple[Int[Tensor, " taken"], Int[Tensor, " k"]]:
+    """Row pointers of some rows put one after another, and where their entries are."""
+    starts = indptr[nodes]
+    counts = indptr[nodes + 1] - starts
+    taken = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=indptr.device)
+    torch.cumsum(counts, 0, out=taken[1:])
+    total = int(taken[-1])
+    shift = (starts - taken[:-1]).repeat_interleave(counts, output_size=total)
+    return taken, torch.arange(total, device=indptr.device) + shift
 
 
 def features_to_scipy(x: Tensor) -> sp.csr_array:

@@ -2,16 +2,17 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.graph import Graph, Split
 from localgcl.graph.arrays import text_ids
-from localgcl.graph.csr import CSR, as_features, csr_tensor
+from localgcl.graph.csr import CSR, as_features
 from localgcl.graph.stored import SPARSE, FolderError, Header, open_array, read_header
 
 _AGAIN = "run localgcl convert again"
@@ -27,27 +28,22 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
     """
     folder = Path(folder)
     header = read_header(folder)
-    n = header.nodes
-    indptr = _array(folder, "indptr.npy", (n + 1,), np.int64)
-    if int(indptr[-1]) != header.edges:
-        raise FolderError(f"{folder / 'indptr.npy'} ends at {int(indptr[-1]):,} and not at {header.edges:,} edges; {_AGAIN}")
-    indices = _array(folder, "indices.npy", (header.edges,), np.int32, np.int64)
-    weights = _array(folder, "weights.npy", (header.edges,), np.float32) if "weights.npy" in header.files else None
-    y = _array(folder, "y.npy", (n,), np.int64) if "y.npy" in header.files else None
-    pointers, columns = _tensor(indptr), _tensor(indices)
-    columns = columns.long() if header.edges <= _MOST_READ else columns
-    values = None if weights is None else _tensor(weights)
+    csr = _edges(folder, header)
+    if header.edges <= _MOST_READ:
+        csr = CSR(csr.indptr, csr.indices.long(), weights=csr.weights, simple=True)
+    x = _features(folder, header)
+    y = _array(folder, "y.npy", (header.nodes,), np.int64) if "y.npy" in header.files else None
     return Graph(
-        pointers,
-        columns,
-        _features(folder, header),
+        csr.indptr,
+        csr.indices,
+        x if isinstance(x, Tensor) else x.to_torch(),
         None if y is None else _tensor(y),
         _splits(folder, header),
         _node_ids(folder, header),
         header.name,
-        CSR(pointers, columns, weights=values, simple=True),
+        csr,
         header.feature_names,
-        values,
+        csr.weights,
         folder,
         header.classes,
         header.encoding,
@@ -56,14 +52,42 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
     )
 
 
-def _features(folder: Path, header: Header) -> Tensor:
-    shape = (header.nodes, header.features)
+class StoredRows(NamedTuple):
+    """The edges and features of a graph folder, mapped: only the rows that are asked for are read."""
+
+    header: Header
+    edges: CSR
+    x: Tensor | CSR
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> "StoredRows":
+        """Maps the arrays; FolderError as for `open_graph`."""
+        folder, header = Path(folder), read_header(folder)
+        return cls(header, _edges(folder, header), _features(folder, header))
+
+    def features(self, nodes: Int[Tensor, " b"]) -> Tensor:
+        """Features of some nodes, as they are stored."""
+        return self.x[nodes] if isinstance(self.x, Tensor) else self.x.take(nodes).to_torch()
+
+
+def _edges(folder: Path, header: Header) -> CSR:
+    indptr = _array(folder, "indptr.npy", (header.nodes + 1,), np.int64)
+    if int(indptr[-1]) != header.edges:
+        raise FolderError(f"{folder / 'indptr.npy'} ends at {int(indptr[-1]):,} and not at {header.edges:,} edges; {_AGAIN}")
+    indices = _array(folder, "indices.npy", (header.edges,), np.int32, np.int64)
+    weights = _array(folder, "weights.npy", (header.edges,), np.float32) if "weights.npy" in header.files else None
+    return CSR(_tensor(indptr), _tensor(indices), weights=None if weights is None else _tensor(weights), simple=True)
+
+
+def _features(folder: Path, header: Header) -> Tensor | CSR:
+    """Features as they are stored: a dense array, or rows of entries whose weights are the values."""
     if "x.npy" in header.files:
-        return as_features(_array(folder, "x.npy", shape, np.float32), copy=True)  # mapped read-only, so nothing is copied
+        dense = _array(folder, "x.npy", (header.nodes, header.features), np.float32)
+        return as_features(dense, copy=True)  # mapped read-only, so nothing is copied
     pointers = _array(folder, SPARSE[0], (header.nodes + 1,), np.int64)
     stored = (int(pointers[-1]),)
     columns, values = _array(folder, SPARSE[1], stored, np.int32, np.int64), _array(folder, SPARSE[2], stored, np.float32)
-    return csr_tensor(_tensor(pointers), _tensor(columns).long(), _tensor(values), shape)
+    return CSR(_tensor(pointers), _tensor(columns), header.features, weights=_tensor(values))
 
 
 def _splits(folder: Path, header: Header) -> tuple[Split, ...]:

@@ -1,27 +1,14 @@
 """Blocks: some nodes of a graph with their neighbours, for a step that does not read the whole graph."""
 
-from typing import NamedTuple
-
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.graph.csr import CSR
+from localgcl.graph.neighbourhood import Block, places
 
 # Up to this many nodes a batch is the head of a permutation.
 _PERMUTED = 2**20
-
-
-class Block(NamedTuple):
-    """The nodes that a step reads, and who is whose neighbour.
-
-    Args:
-        rows: Positions in the graph: the nodes of the batch, then those that are only neighbours.
-        neighbours: Row i lists the places in `rows` of the neighbours of the i-th node of the batch, with their weights.
-    """
-
-    rows: Int[Tensor, " r"]
-    neighbours: CSR
 
 
 def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator, part: range | None = None) -> Block:
@@ -54,7 +41,7 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
         degree = degree.clamp(max=sampled)
         own = torch.arange(nodes.numel(), device=device).repeat_interleave(degree, output_size=place.numel())
     targets = csr.indices[place].long()  # a graph folder has smaller numbers
-    inside, columns = _places(targets, nodes)
+    inside, columns = places(targets, nodes)
     others = targets[~inside].unique()
     columns[~inside] = nodes.numel() + torch.searchsorted(others, targets[~inside])
     # Columns of a CSR row increase.
@@ -64,14 +51,6 @@ def block(csr: CSR, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Gen
     torch.cumsum(degree, 0, out=indptr[1:])
     read = torch.cat([nodes, others])
     return Block(read, CSR(indptr, columns[order], read.numel(), rows=own, weights=weights))
-
-
-def _places(values: Int[Tensor, " m"], among: Int[Tensor, " b"]) -> tuple[Bool[Tensor, " m"], Int[Tensor, " m"]]:
-    """Whether each value is in `among`, whose entries are distinct, and where; 0 for those that are not."""
-    ordered, order = among.sort()
-    found = torch.searchsorted(ordered, values).clamp(max=ordered.numel() - 1)
-    inside = ordered[found] == values
-    return inside, torch.where(inside, order[found], 0)
 
 
 def draw_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Int[Tensor, " b"]:

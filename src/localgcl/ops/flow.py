@@ -14,7 +14,8 @@ from torch import Tensor
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, insert_diagonal
 from localgcl.graph.mapped import blocks
-from localgcl.ops.blocks import Block, block
+from localgcl.graph.neighbourhood import Block
+from localgcl.ops.blocks import block
 from localgcl.ops.sparse import SparseMatrix
 
 
