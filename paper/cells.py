@@ -22,7 +22,7 @@ from localgcl.system.devices import choose_device, device_memory
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.provenance import provenance
 from localgcl.training import Model, fit
-from localgcl.training.failed import reason_of_failure
+from localgcl.training.run import reason_of_failure
 from paper.store import Store, check_committed, digest
 
 Splits = Literal["own", "random", "fresh"]

@@ -17,7 +17,7 @@ import localgcl as lg
 from localgcl.commands import main
 from localgcl.datasets import random_splits
 from localgcl.training import RunFolder
-from localgcl.training.tensors import read_tensors, write_tensors
+from localgcl.training.weights import read_tensors, write_tensors
 
 GOLDEN = Path(__file__).parent / "golden" / "run-0.1.0"  # digits, 4 dimensions, 3 steps
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, TypeCheckError, jaxtyped
 from torch import Tensor
 
-from localgcl.training.collapse import spread
+from localgcl.training.steps import spread
 from tests import signatures
 from tests.unchecked import unchecked
 

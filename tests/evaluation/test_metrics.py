@@ -1,51 +1,13 @@
 """METRICS: what is scored, and metrics that somebody outside the package adds by one registration each."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-import sklearn.metrics
 
 import localgcl as lg
-from localgcl.commands import main
-from localgcl.evaluation import METRICS, PRESETS, Metric, evaluate, evaluate_links, hold_out_edges, validate
+from localgcl.evaluation import METRICS, PRESETS, Metric, evaluate, evaluate_links, hold_out_edges
 from localgcl.evaluation.metrics import Array, accuracy, recall
 from localgcl.evaluation.presets import TARGET_PROBES
 from tests.evaluation.toys import clouds, thirds
-
-
-def balanced(truth: Array, predicted: Array) -> float:
-    return 100.0 * float(sklearn.metrics.balanced_accuracy_score(truth, predicted))
-
-
-def test_a_metric_of_classes_is_added_by_one_registration(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    z, y = clouds(n=300, spread=0.9)
-    z[y == 0] += 0.5
-    split = thirds(300)
-    before = evaluate(z, y, [split], protocol="knn")
-    assert before.extra == {}
-    monkeypatch.setitem(METRICS, "balanced accuracy", Metric("classes", balanced))
-
-    scores = evaluate(z, y, [split], protocol="knn")
-    # The mean of the recalls, by its definition.
-    assert scores.extra["balanced accuracy"][0] == pytest.approx(np.mean(list(scores.recall.values())))
-    assert (scores.metric, scores.values) == (before.metric, before.values)
-    assert "balanced accuracy" in str(scores)
-    assert list(validate(z, y, [split], protocol="knn").extra) == ["validation balanced accuracy"]
-    for protocol in ("linear", "sklearn"):
-        assert "balanced accuracy" in evaluate(z, y, [split], protocol=protocol).extra
-
-    folder = tmp_path / "run"
-    assert main(["train", "digits", "--method", "random-init", "--dim", "4", "--quiet", "--out", str(folder)]) == 0
-    capsys.readouterr()
-    asked = ["evaluate", str(folder), "--protocol", "knn", "--splits", "1", "--no-baselines"]
-    assert main(asked) == 0
-    assert "balanced accuracy" in capsys.readouterr().out
-    assert main([*asked, "--json"]) == 0
-    assert "balanced accuracy" in json.dumps(json.loads(capsys.readouterr().out))
 
 
 def test_metrics_of_other_kinds_are_added_too(monkeypatch: pytest.MonkeyPatch) -> None:

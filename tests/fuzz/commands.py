@@ -21,7 +21,7 @@ from localgcl.commands import COMMANDS, main
 from localgcl.config import Config
 from localgcl.system.memory import OutOfMemory
 from localgcl.training import fit
-from localgcl.training.failed import TrainingFailed
+from localgcl.training.run import TrainingFailed
 from tests.fuzz.runs import FINISHED, INTERRUPTED, LARGEST, LONGEST, is_type_of_option, step_and_hash
 
 # Once, for all processes that are forked from this one.

@@ -26,7 +26,7 @@ from localgcl.graph.prepare import column_statistics
 from localgcl.methods import configure
 from localgcl.training import Model, RunFolder, fit
 from localgcl.training.checkpoint import Progress, save_checkpoint
-from localgcl.training.failed import TrainingFailed
+from localgcl.training.run import TrainingFailed
 from localgcl.training.step import make_optimiser
 
 Files = Mapping[str, bytes]

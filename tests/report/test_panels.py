@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 import localgcl as lg
-from localgcl.commands import main
 from localgcl.graph import Graph
 from localgcl.methods import configure
-from localgcl.report.findings import Section
-from localgcl.report.markup import tag
-from localgcl.report.panels import PANELS, Reading, degrees_of, homophily_of, read_losses
+from localgcl.report.panels import degrees_of, homophily_of, read_losses
 from localgcl.report.reading import Subject, read_subject
 from localgcl.training import RunFolder
 
@@ -66,34 +63,3 @@ def test_degrees_count_neighbours_once_and_no_loops(tmp_path: Path) -> None:
     series = degrees_of(subject(tmp_path, graph).edges)
     assert series.x.tolist() == [0, 1, 2]
     assert series.y.tolist() == [1, 2, 1]
-
-
-# Panels from outside
-
-
-def ties(reading: Reading) -> Section | None:
-    """How many nodes hold together."""
-    n = reading.subject.part.num_nodes
-    return Section("Ties & knots", tag("p", f"{n} nodes hold together."), {"nodes": n}, {"ties": "Loose ends."}, link="Ties")
-
-
-def test_a_panel_is_added_by_one_registration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["train", "digits", "--method", "random-init", "--dim", "4", "--quiet", "--out", str(tmp_path / "run")]) == 0
-    command = ["report", str(tmp_path / "run"), "--layout", "pca", "--clusters", "2", "--no-scores", "--force"]
-    assert main(command) == 0
-    assert "Ties" not in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    monkeypatch.setitem(PANELS, "ties", ties)
-    monkeypatch.setitem(PANELS, "nothing", lambda _: None)
-    capsys.readouterr()
-
-    assert main(command) == 0
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert '<a href="#ties">Ties</a>' in page
-    assert '<h2 id="ties-title">Ties &amp; knots</h2><p>1797 nodes hold together.</p></section>' in page
-    assert 'id="nothing"' not in page
-    assert "ties: Loose ends." in capsys.readouterr().out  # as other notes are printed
-    found = lg.write_report(tmp_path / "run", overwrite=True, layout="pca", clusters=2, scores=False)
-    assert found.data["ties"] == {"nodes": 1797}
-    assert list(found.sections) == [*PANELS][:-1]

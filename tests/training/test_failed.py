@@ -13,7 +13,7 @@ from localgcl.datasets import READERS, Reader, sbm
 from localgcl.methods import METHODS, Batch, Terms, configure
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.training import Model, fit
-from localgcl.training.failed import TrainingFailed, set_aside
+from localgcl.training.run import TrainingFailed, set_aside
 from paper import cells
 
 GRAPH = sbm(40, classes=2, features=4, mean_degree=6, seed=0)

@@ -14,7 +14,7 @@ from localgcl.datasets import sbm
 from localgcl.methods import METHODS, configure
 from localgcl.methods.baselines import RandomInit
 from localgcl.training import Model, RunFolder, fit
-from localgcl.training.tensors import read_tensors, write_tensors
+from localgcl.training.weights import read_tensors, write_tensors
 
 GRAPH = sbm(30, classes=2, features=5, mean_degree=4, seed=0)
 CONFIG = configure("local-gcl", {"dim": 4, "steps": 2, "device": "cpu", "scaling": "standard", "negatives": "exact"})

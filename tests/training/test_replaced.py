@@ -12,8 +12,8 @@ from localgcl.commands.output import dated
 from localgcl.system.files import locked_folder
 from localgcl.training import RunFolder
 from localgcl.training import steps as training_loop
-from localgcl.training.failed import TrainingFailed
-from localgcl.training.replaced import replaced_run
+from localgcl.training.replacement import replaced_run
+from localgcl.training.run import TrainingFailed
 
 FAST = ["--dim", "8", "--steps", "2", "--device", "cpu", "--num-features", "16"]
 

@@ -11,12 +11,12 @@ import pytest
 import safetensors.torch
 import torch
 
-from localgcl.training.tensors import read_tensors, write_tensors
+from localgcl.training.weights import read_tensors, write_tensors
 
 WRITE = """
 import torch
 from pathlib import Path
-from localgcl.training.tensors import write_tensors
+from localgcl.training.weights import write_tensors
 tensors = {name: torch.arange(3.0) for name in ("b", "a", "method.encoder.weight")}
 write_tensors(Path("theirs.safetensors"), tensors, {"step": 3, "num_inputs": 6})
 """

@@ -23,7 +23,7 @@ from localgcl.datasets.source import Source
 from localgcl.methods import METHODS
 from localgcl.system.files import check_there, check_writable
 from localgcl.system.text import shown
-from localgcl.training.replaced import check_replaceable, replaced_run
+from localgcl.training.replacement import check_replaceable, replaced_run
 from localgcl.training.run import RunFolder, check_vacant, default_folder
 from localgcl.training.train import Request, Say
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from localgcl.config import Config, Scaling, suggestion
 from localgcl.estimator.base import GraphTransformer
 from localgcl.losses.local import Positives
-from localgcl.methods import configure
+from localgcl.methods import DEFAULT, configure
 from localgcl.recipes import recipe as find_recipe
 
 Init = TypeVar("Init", bound=Callable[..., None])
@@ -158,7 +158,7 @@ class LocalGCL(GraphTransformer):
     @classmethod
     def from_recipe(cls, dataset: str, **changes: Any) -> "LocalGCL":
         """The settings of `localgcl train DATASET`, with `changes`."""
-        settings = find_recipe("local-gcl", dataset)
+        settings = find_recipe(DEFAULT, dataset)
         if settings is None:
             raise ValueError(f"there is no recipe for {dataset!r}; leave settings out to have them chosen from the graph")
         return cls(**{**settings, **changes})
@@ -167,11 +167,11 @@ class LocalGCL(GraphTransformer):
         asked = self.get_params(deep=False)
         asked["seed"] = asked.pop("random_state")
         del asked["verbose"], asked["force_memory"]
-        return "local-gcl", asked
+        return DEFAULT, asked
 
     @classmethod
     def _of(cls, config: Config) -> "LocalGCL":
-        if config.method != "local-gcl":
+        if config.method != DEFAULT:
             raise ValueError(f"this run was trained with {config.method!r}, not local-gcl; use Embedder.load")
         known = set(cls._get_param_names())
         settings = {name: value for name, value in config.flat().items() if name in known}

@@ -15,8 +15,7 @@ from localgcl.methods import Method
 from localgcl.system.files import replacing
 from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
-from localgcl.training.state import check_tensors, load_state
-from localgcl.training.tensors import pack
+from localgcl.training.weights import check_tensors, load_state, pack
 
 _PATTERN = "checkpoint-*.safetensors"
 

@@ -23,14 +23,12 @@ from localgcl.system.memory import explained
 from localgcl.system.provenance import describe
 from localgcl.system.team import ALONE, Team
 from localgcl.system.threads import reproducible
-from localgcl.training.callbacks import Callback, TensorBoard
 from localgcl.training.checkpoint import has_checkpoint, remove_checkpoints
-from localgcl.training.failed import TrainingFailed, mark_failed, require_resumable
 from localgcl.training.fitter import fitter_of
 from localgcl.training.model import Model, statistics_for
 from localgcl.training.preflight import preflight
-from localgcl.training.run import RunFolder
-from localgcl.training.session import Interrupted, Session, Stream
+from localgcl.training.run import RunFolder, TrainingFailed, mark_failed, require_resumable
+from localgcl.training.session import Callback, Interrupted, Session, Stream, TensorBoard
 
 
 def fit(

@@ -23,8 +23,8 @@ from localgcl.nn.hops import columns_read
 from localgcl.nn.layers import sparse_enough
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
 from localgcl.system.memory import OutOfMemory
-from localgcl.training.state import declared_method
 from localgcl.training.step import SMALL
+from localgcl.training.weights import declared_method
 
 MIB = 2**20
 

@@ -25,11 +25,9 @@ from localgcl.system.devices import choose_device
 from localgcl.system.memory import explained
 from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
-from localgcl.training.failed import require_resumable
 from localgcl.training.memory import check_disk
-from localgcl.training.run import RunFolder
-from localgcl.training.state import check_statistics, check_tensors, declared_state, load_state
-from localgcl.training.tensors import read_tensors, write_tensors
+from localgcl.training.run import RunFolder, require_resumable
+from localgcl.training.weights import check_statistics, check_tensors, declared_state, load_state, read_tensors, write_tensors
 
 _INITIALISING = threading.Lock()
 

@@ -1,7 +1,15 @@
-"""The run folder: config.toml, metrics.csv, checkpoints, weights, embeddings. Resume, embed and report read only this."""
+"""The run folder: config.toml, names of features, metrics.csv, checkpoints, weights, embeddings, and why a run failed.
 
+Resume, embed and report read only this.
+"""
+
+import csv
 import dataclasses
+import json
+import logging
+import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,15 +18,22 @@ import tomli_w
 
 from localgcl.config import Config, read_toml
 from localgcl.datasets.source import Source
+from localgcl.graph.checks import column_names
 from localgcl.io.encode import FILE as ENCODING
 from localgcl.io.encode import write_encoding
 from localgcl.methods import METHODS, configure
 from localgcl.methods.plugins import missing_plugin
 from localgcl.system.files import remove_leftovers, replacing
 from localgcl.system.text import folder_name, shown
-from localgcl.training.failed import is_vacant, reason_of_failure, require_resumable, set_aside
-from localgcl.training.features import read_names, write_names
-from localgcl.training.metrics import read_metrics, write_metrics
+
+_LOG = logging.getLogger(__name__)
+_NAMES = "features.json"
+_ALWAYS = frozenset({"step", "seconds", "loss"})  # columns of metrics.csv
+_OURS = (
+    *("config.toml", "features.json", "encoding.json", "metrics.csv", "tensorboard"),
+    *("checkpoint-*.safetensors", "failed.txt"),
+)
+"""Files of a run without weights. The mark comes last: it stays until all others are moved."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,3 +190,125 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: _without_none(value) if isinstance(value, dict) else value for name, value in values.items() if value is not None
     }
+
+
+# Names of the feature columns: config.toml holds only their number, because people read that file
+
+
+def write_names(folder: Path, names: tuple[str, ...]) -> None:
+    """Writes the names, in the order of the columns."""
+    with replacing(folder / _NAMES) as temporary:
+        temporary.write_text(json.dumps({"names": names}, indent=0) + "\n", encoding="utf-8")
+
+
+def read_names(folder: Path, count: Any) -> tuple[str, ...] | None:
+    """The `count` names that were written; None for a run without names, as all were before names were kept."""
+    if count is None:
+        return None
+    path = folder / _NAMES
+    if type(count) is not int or count < 1:
+        raise ValueError(f"{folder / 'config.toml'}: feature_names is {count!r}, not a count; restore a copy or train again")
+    try:
+        names = json.loads(path.read_text(encoding="utf-8"))["names"]
+        return column_names(names, count)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path} is missing, which names the {count} feature columns; restore a copy") from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error}); restore a copy or train again") from error
+
+
+# metrics.csv: a row for each logged step
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The logged rows; empty cells are left out. ValueError names the file when it is damaged."""
+    if not path.exists():
+        return []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file, strict=True)
+            if reader.fieldnames and not _ALWAYS.issubset(reader.fieldnames):
+                raise ValueError(f"its first line does not name {', '.join(sorted(_ALWAYS))}")
+            return [_numbers(row) for row in reader]
+    except (OSError, ValueError, csv.Error) as error:
+        raise ValueError(f"{path} is damaged ({shown(error)}); restore a copy or delete it") from error
+
+
+def write_metrics(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Writes all rows, whole or not at all: a killed run leaves the last complete log."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    values = {name: float(value) for name, value in row.items() if name is not None and value}
+    if None in row or not _ALWAYS.issubset(values) or not 0 <= values["step"] < math.inf:
+        cells = f"{list(row.values())!r:.200}"
+        raise ValueError(f"a row lacks {', '.join(sorted(_ALWAYS))}, or has more cells than columns: {cells}")
+    return values
+
+
+# Runs that failed: training would fail again from the same state. The folder says why, and can be used again
+
+
+class TrainingFailed(ValueError):
+    """Training cannot go on, and resuming would repeat it: the loss is not finite, or the method cannot be trusted."""
+
+
+def mark_failed(folder: Path, error: TrainingFailed) -> TrainingFailed:
+    """Stores in the run folder why it failed. Returns the error with the command that goes on."""
+    (folder / "failed.txt").write_text(f"{error}\n", encoding="utf-8")
+    return TrainingFailed(f"{error}, and repeat the command: {_remedy(folder)}")
+
+
+def require_resumable(folder: Path) -> None:
+    """Raises TrainingFailed if the run in `folder` failed."""
+    if (reason := reason_of_failure(folder)) is not None:
+        raise TrainingFailed(
+            f"{folder} failed, and resuming it would repeat that: {reason}; leave --resume out: {_remedy(folder)}"
+        )
+
+
+def is_vacant(folder: Path) -> bool:
+    """True if a run may be written to this folder: it holds at most attempts that failed, names of features and an encoding.
+
+    These two are written before the config.toml that makes a folder a run: alone, they are what a killed process left.
+    """
+    return all(re.fullmatch(r"failed-\d+|(features|encoding)\.json", path.name) for path in folder.iterdir())
+
+
+def set_aside(folder: Path) -> bool:
+    """Moves a failed run to a folder of its own, failed-1 and so on, within its run folder; False if there is none.
+
+    Files of the user's stay where they are: no run writes to them.
+    """
+    reason = reason_of_failure(folder)
+    if reason is None or (folder / "weights.safetensors").exists():
+        return False
+    place = _next(folder)
+    place.mkdir()
+    for pattern in _OURS:
+        for path in folder.glob(pattern):
+            path.rename(place / path.name)
+    _LOG.info("the run in %s had failed (%s); it is now in %s", folder, reason, place)
+    return True
+
+
+def reason_of_failure(folder: Path) -> str | None:
+    """Why the run in `folder` failed; None if it did not."""
+    mark = folder / "failed.txt"
+    return " ".join(mark.read_text("utf-8", "replace").split()) if mark.is_file() else None
+
+
+def _next(folder: Path) -> Path:
+    number = 1
+    while (folder / f"failed-{number}").exists():
+        number += 1
+    return folder / f"failed-{number}"
+
+
+def _remedy(folder: Path) -> str:
+    return f"the failed run moves to {_next(folder)}"

@@ -1,12 +1,13 @@
-"""What a fitter is given: a stream of nodes, and the session of a run."""
+"""What a fitter is given: a stream of nodes, and the session of a run with its callbacks."""
 
 import dataclasses
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
@@ -14,11 +15,57 @@ from localgcl.graph import Graph
 from localgcl.methods import Batch, Method
 from localgcl.system.progress import Bar, progress
 from localgcl.system.team import ALONE, Team
-from localgcl.training.callbacks import Callback, StopTraining
 from localgcl.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from localgcl.training.run import RunFolder
 
 Row = dict[str, Any]
+
+
+class StopTraining(Exception):
+    """Raised by a callback to end training after the current step, as early stopping does.
+
+    The run is complete: it has weights, `keep` decides which, and its embeddings are written.
+    """
+
+
+@runtime_checkable
+class Callback(Protocol):
+    """Called with each logged row, which comes every `log_every` steps and after the last one.
+
+    A row is a dict of numbers by name: `step` (from 0), `seconds` since the start, `loss` and the method's terms; in some rows
+    also `spread` and `rank` of the embeddings. It is the row that is stored: read it, and do not change it. What a callback
+    returns is ignored. `StopTraining` ends training; any other exception leaves it as an error.
+    """
+
+    def __call__(self, row: dict[str, Any], /) -> object: ...
+
+
+class TensorBoard:
+    """Writes every number of a row as a TensorBoard scalar. `localgcl train --tensorboard` uses it.
+
+    Args:
+        folder: Where the events go; made with the first row.
+
+    Raises:
+        ImportError: TensorBoard is not installed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise ImportError("TensorBoard is not installed; pip install 'localgcl[tensorboard]'") from error
+        self._make, self._folder = SummaryWriter, os.fspath(folder)
+        self._writer: SummaryWriter | None = None
+
+    def __call__(self, row: dict[str, Any], /) -> None:
+        """Writes a row, so that it can be seen at once."""
+        if self._writer is None:
+            self._writer = self._make(self._folder)
+        for name, value in row.items():
+            if name != "step":
+                self._writer.add_scalar(name, value, row["step"])
+        self._writer.flush()
 
 
 class Interrupted(KeyboardInterrupt):

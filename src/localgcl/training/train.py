@@ -16,13 +16,13 @@ from localgcl.recipes import read_recipe
 from localgcl.system.devices import choose_device
 from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
-from localgcl.training.callbacks import Callback
 from localgcl.training.embedding import write_array
 from localgcl.training.fit import fit
 from localgcl.training.memory import reading_memory
 from localgcl.training.model import Model
 from localgcl.training.preflight import check_files, in_fitting_batches
 from localgcl.training.run import RunFolder, default_folder
+from localgcl.training.session import Callback
 
 Say = Callable[[str], None]
 

@@ -18,8 +18,8 @@ from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.csr import select_rows
 from localgcl.graph.prepare import column_statistics, prepare
-from localgcl.methods import METHODS
-from localgcl.methods.mode import fits_quarter
+from localgcl.methods import METHODS, find_method
+from localgcl.methods.mode import in_mode
 from localgcl.methods.settings import Chosen, choose_settings
 from localgcl.training.memory import Sizes
 from localgcl.training.model import Model
@@ -74,7 +74,9 @@ def _memory(needs: Needs) -> dict[str, Any]:
 
 def _seconds(graph: Graph, config: Config, device: torch.device) -> float | None:
     """About how long a run takes on this machine; None if a step of it cannot be taken on a sample."""
-    config = _in_mode(graph, config, device)
+    # In the form that mode "auto" takes on this graph: a sample is small and would take another one.
+    sizes = Sizes.of(graph, config.preparation)
+    config = in_mode(config, find_method(config.method).memory(sizes.nodes, sizes.prepared, sizes.columns, config), device)
     n, batch = graph.num_nodes, config.training.batch
     largest = max(_SAMPLE, _BATCHES * batch)
     try:
@@ -87,15 +89,6 @@ def _seconds(graph: Graph, config: Config, device: torch.device) -> float | None
     growth = n / largest
     power = 0 if 0 < batch < n else 2 if full.step > _SQUARE * half.step else 1
     return (full.setup + full.embedding) * growth + full.step * growth**power * config.training.steps
-
-
-def _in_mode(graph: Graph, config: Config, device: torch.device) -> Config:
-    """The settings with the form that mode "auto" takes on this graph: a sample is small and would take another one."""
-    if getattr(config.options, "mode", None) != "auto":
-        return config
-    sizes, kind = Sizes.of(graph, config.preparation), METHODS[config.method]
-    fits = fits_quarter(kind.memory(sizes.nodes, sizes.prepared, sizes.columns, config), device)
-    return config.replace(mode="faithful" if fits else "scalable")
 
 
 def _timed(graph: Graph, config: Config, device: torch.device) -> Timed:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from localgcl.system.files import locked_folder
 from localgcl.system.text import listed, shown
-from localgcl.training.failed import TrainingFailed
+from localgcl.training.run import TrainingFailed
 
 _FILES = re.compile(
     r"config\.toml|features\.json|encoding\.json|metrics\.csv|weights\.safetensors|embeddings\.npy|report\.html|failed\.txt"
