@@ -8,8 +8,8 @@ import scipy.sparse as sp
 import torch
 
 from localgcl.graph import Graph
+from localgcl.graph.arrays import PARTS, checked_matrix, matrix_of_parts
 from localgcl.graph.csr import as_features
-from localgcl.graph.matrices import PARTS, checked_matrix, matrix_of_parts
 
 A = np.array([[0, 1.5, 0, 0], [2, 0, 0, -1], [0, 0, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4], [5, 0, 0, 0]], dtype=np.float32)
 TENSORS: dict[str, Any] = {

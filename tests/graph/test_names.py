@@ -14,8 +14,7 @@ from localgcl import LocalGCLWarning, as_graph
 from localgcl.config import Preparation
 from localgcl.graph import Graph, Split
 from localgcl.graph.checks import column_names
-from localgcl.graph.names import match_features
-from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.graph.prepare import column_statistics, match_features, prepare
 from localgcl.io.convert import to_pyg
 
 X = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32)

@@ -92,7 +92,7 @@ def test_edges_of_a_very_large_graph_stay_on_disk_until_needed(tmp_path: Path, m
     graph = sbm(200, features=5, seed=0).symmetrized()
     stored(graph, tmp_path)
     read = Graph.open(tmp_path)
-    monkeypatch.setattr("localgcl.graph.opening._MOST_READ", 10)
+    monkeypatch.setattr("localgcl.graph.mapped._MOST_READ", 10)
     mapped = Graph.open(tmp_path)
     assert (read.indices.dtype, mapped.indices.dtype) == (torch.int64, torch.int32)
     assert not mapped.csr.has_loops

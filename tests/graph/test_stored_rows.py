@@ -9,7 +9,7 @@ import torch
 
 from localgcl.datasets import sbm
 from localgcl.graph.csr import features_to_scipy
-from localgcl.graph.opening import StoredRows
+from localgcl.graph.mapped import StoredRows
 from localgcl.graph.stored import FolderError, Header, read_header, write_header
 from tests.references.folders import stored
 

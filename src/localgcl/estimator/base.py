@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config  # the only way to learn what `set_output` was told
 from sklearn.utils.validation import check_is_fitted
 
 from localgcl.config import Config
-from localgcl.estimator.frames import with_index
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
 from localgcl.methods.settings import choose_settings
@@ -118,3 +118,16 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags.target_tags.required = False
         tags.no_validation = True
         return tags
+
+
+def with_index(estimator: Any, z: Array, node_ids: Array) -> Any:
+    """The embeddings `z` as they are, or as a pandas frame indexed by `node_ids` if the output of `estimator` is to be one.
+
+    scikit-learn turns an array into a frame itself and names its columns, but it does not know the ids of nodes. It keeps the
+    index of a frame.
+    """
+    if _get_output_config("transform", estimator)["dense"] != "pandas":
+        return z
+    import pandas as pd  # the user asked for it
+
+    return pd.DataFrame(z, index=pd.Index(node_ids, name="node", tupleize_cols=False))

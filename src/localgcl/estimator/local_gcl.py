@@ -120,40 +120,9 @@ class LocalGCL(GraphTransformer):
         verbose: bool = False,
         force_memory: bool = False,
     ) -> None:
-        self.dim = dim
-        self.temperature = temperature
-        self.encoder = encoder
-        self.channels = channels
-        self.fourier = fourier
-        self.projected = projected
-        self.pca = pca
-        self.layers = layers
-        self.hidden = hidden
-        self.activation = activation
-        self.activate_last = activate_last
-        self.batch_norm = batch_norm
-        self.layer_norm = layer_norm
-        self.dropout = dropout
-        self.self_loops = self_loops
-        self.positives = positives
-        self.negatives = negatives
-        self.num_features = num_features
-        self.include_self = include_self
-        self.head = head
-        self.masked = masked
-        self.scaling = scaling
-        self.symmetrise = symmetrise
-        self.drop_loops = drop_loops
-        self.batch = batch
-        self.sampled = sampled
-        self.steps = steps
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.device = device
-        self.deterministic = deterministic
-        self.random_state = random_state
-        self.verbose = verbose
-        self.force_memory = force_memory
+        for name, value in locals().copy().items():
+            if name != "self":
+                setattr(self, name, value)
 
     @classmethod
     def from_recipe(cls, dataset: str, **changes: Any) -> "LocalGCL":

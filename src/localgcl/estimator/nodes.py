@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from localgcl.estimator.base import GraphTransformer
-from localgcl.estimator.frames import with_index
+from localgcl.estimator.base import GraphTransformer, with_index
 from localgcl.estimator.local_gcl import LocalGCL
 from localgcl.graph import Graph
 from localgcl.io.ids import as_ids

@@ -10,8 +10,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.graph.arrays import as_array
-from localgcl.graph.matrices import check_csr_tensor, check_pointers
+from localgcl.graph.arrays import as_array, check_csr_tensor, check_pointers
 from localgcl.system.text import listed
 
 

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from localgcl.graph.arrays import as_array, is_frozen
-from localgcl.graph.matrices import check_csr_tensor, checked_matrix
+from localgcl.graph.arrays import as_array, check_csr_tensor, checked_matrix, is_frozen
 
 # torch announces on first use that sparse CSR tensors are "beta" and that it does not check them. We use only storage and
 # matrix products, which our tests cover, and a user can do nothing about the notices.

@@ -28,12 +28,18 @@ from localgcl.graph.checks import (
     positions,
 )
 from localgcl.graph.csr import CSR, Transposed, as_features, select_rows, sort_edges
-from localgcl.graph.induced import induced, selected
-from localgcl.graph.merging import add_reversed, merge_repeats, undirected
-from localgcl.graph.shown import as_html, sizes_in_words
+from localgcl.graph.edges import (
+    add_reversed,
+    check_weights,
+    induced,
+    merge_repeats,
+    selected,
+    undirected,
+    unless_ones,
+    weighted_edges,
+)
 from localgcl.graph.split import Split
-from localgcl.graph.statistics import edge_homophily, summary
-from localgcl.graph.weights import check_weights, unless_ones, weighted_edges
+from localgcl.graph.statistics import as_html, edge_homophily, sizes_in_words, summary
 
 if TYPE_CHECKING:
     from localgcl.graph.mapped import MappedGraph  # it imports Graph
@@ -164,7 +170,7 @@ class Graph:
     @classmethod
     def open(cls, folder: str | Path) -> "Graph":
         """The graph in a folder that `localgcl convert` made. Features are mapped, so they need not fit in memory."""
-        from localgcl.graph.opening import open_graph  # it imports Graph
+        from localgcl.graph.mapped import open_graph  # it imports Graph
 
         return open_graph(folder)
 

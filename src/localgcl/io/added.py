@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.graph.weights import weighted_edges
+from localgcl.graph.edges import weighted_edges
 from localgcl.io.columns import edges_of, features_of
 from localgcl.io.encode import AUTO
 from localgcl.io.files import read_edges, read_features

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.graph.weights import as_weights
+from localgcl.graph.edges import as_weights
 from localgcl.io.cells import NUMBER, cells_of, values
 from localgcl.io.encode import Encoding, fit_encoding
 from localgcl.io.ids import Edges, Ids, Rows, as_ids, first_empty, plain, repeated

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
 from localgcl.graph import Graph, Split
-from localgcl.graph.matrices import checked_matrix
+from localgcl.graph.arrays import checked_matrix
 from localgcl.io.roles import refuse_weight_name, warn_of_unused, weight_name
 from localgcl.io.tables import family, to_array
 

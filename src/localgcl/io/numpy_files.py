@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from localgcl.graph.matrices import PARTS, matrix_of_parts
+from localgcl.graph.arrays import PARTS, matrix_of_parts
 from localgcl.io.damage import check_expansion, decoding
 from localgcl.system.text import listed
 

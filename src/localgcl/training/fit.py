@@ -12,8 +12,7 @@ from torch import Tensor
 
 from localgcl.config import Config
 from localgcl.graph import Graph
-from localgcl.graph.names import match_features
-from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.graph.prepare import column_statistics, match_features, prepare
 from localgcl.methods import find_method
 from localgcl.methods.parts import warn_of_unused_weights
 from localgcl.methods.plugins import origin_of

@@ -16,8 +16,7 @@ from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
 from localgcl.graph.checks import column_names
 from localgcl.graph.mapped import cache_folder, mapped, mapped_statistics
-from localgcl.graph.names import match_features
-from localgcl.graph.prepare import ColumnStatistics, column_statistics, prepare, with_as_many_columns
+from localgcl.graph.prepare import ColumnStatistics, column_statistics, match_features, prepare, with_as_many_columns
 from localgcl.losses.finite import non_finite_rows
 from localgcl.methods import METHODS, Method, find_method
 from localgcl.nn.encoders import encoder_kind

@@ -24,10 +24,9 @@ from localgcl.datasets.catalogue import resolve
 from localgcl.datasets.source import READERS, Source
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, as_features, csr_tensor, features_to_scipy, select_rows, sort_edges
-from localgcl.graph.mapped import blocks
-from localgcl.graph.merging import undirected
+from localgcl.graph.edges import undirected
+from localgcl.graph.mapped import StoredRows, blocks
 from localgcl.graph.neighbourhood import GrownRows, Rows, ball, block_around, closed_edges
-from localgcl.graph.opening import StoredRows
 from localgcl.graph.prepare import prepare, scale
 from localgcl.graph.stored import declared
 from localgcl.io.added import Addition, read_addition

@@ -14,7 +14,7 @@ from localgcl.datasets.catalogue import CATALOGUE
 from localgcl.datasets.readers import Reader, read_table
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
-from localgcl.graph.matrices import matrix_of_parts
+from localgcl.graph.arrays import matrix_of_parts
 from localgcl.io.numpy_files import read_npz
 
 ADDRESS = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master"

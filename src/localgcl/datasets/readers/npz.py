@@ -11,7 +11,7 @@ import torch
 from localgcl.datasets.readers import Reader
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph, Split
-from localgcl.graph.matrices import matrix_of_parts
+from localgcl.graph.arrays import matrix_of_parts
 from localgcl.io.numpy_files import read_npz
 
 GNN_BENCHMARK = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from localgcl.graph.matrices import PARTS, matrix_of_parts
+from localgcl.graph.arrays import PARTS, matrix_of_parts
 from localgcl.io.damage import decoding
 
 Content = NDArray[Any] | sp.csr_array[Any] | dict[Any, Any]

@@ -1,4 +1,4 @@
-"""Edge weights: numbers of users -> a checked tensor; None where all weights are 1, so that plain graphs store none."""
+"""Edges changed, CSR -> CSR: weighted, merged, made undirected, or cut to the edges between some nodes."""
 
 import warnings
 from collections.abc import Callable
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.arrays import as_array
+from localgcl.graph.csr import CSR, sort_edges
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -97,3 +98,74 @@ def edge_namer(source: Any, target: Any, node_ids: NDArray[Any]) -> Callable[[in
         return node_ids[end : end + 1].tolist()[0] if len(node_ids) > end else end
 
     return lambda i: f"{name(int(source[i]))!r:.80} -> {name(int(target[i]))!r:.80}"
+
+
+# Weights of the two directions of an edge that differ by less are one number, computed twice.
+_ROUNDING = 1e-5
+
+
+def merge_repeats(csr: CSR) -> CSR:
+    """One of each set of equal entries, with the sum of their weights. Rows are sorted, so repeats are neighbours. O(m)."""
+    repeat = torch.zeros_like(csr.loops)
+    repeat[1:] = (csr.rows[1:] == csr.rows[:-1]) & (csr.indices[1:] == csr.indices[:-1])
+    kept = csr.keep(~repeat)
+    if csr.weights is None or kept.num_entries == csr.num_entries:
+        return kept
+    end = csr.indices.new_tensor([csr.num_entries])
+    first = torch.cat([(~repeat).nonzero().flatten(), end])
+    # In double precision the order of two weights or more hardly ever matters.
+    sums = torch.segment_reduce(csr.weights.double(), "sum", offsets=first, unsafe=True)
+    return kept.with_weights(sums.float())
+
+
+def add_reversed(csr: CSR) -> CSR:
+    """Each entry (i, j) and its reverse (j, i), of the same weight: A + A^T. O(m log m)."""
+    weights = None if csr.weights is None else csr.weights.repeat(2)
+    return sort_edges(torch.cat([csr.rows, csr.indices]), torch.cat([csr.indices, csr.rows]), csr.num_rows, weights)
+
+
+def undirected(csr: CSR) -> CSR:
+    """The simple graph that has (i, j) and (j, i) where `csr` has either; see `Graph.symmetrized` for the weights."""
+    if csr.weights is None:
+        return merge_repeats(add_reversed(csr))
+    simple = merge_repeats(csr)
+    assert simple.weights is not None
+    if simple.is_symmetric:
+        return simple
+    indptr, indices, order = simple.transposed
+    both_ways = torch.equal(indptr, simple.indptr) and torch.equal(indices, simple.indices)
+    rounded = both_ways and torch.allclose(simple.weights, simple.weights[order], rtol=_ROUNDING, atol=0)
+    # Repeats are merged already, so an edge is the sum of two numbers, which is the same in both directions to the bit.
+    merged = merge_repeats(add_reversed(simple))
+    assert merged.weights is not None
+    return merged.with_weights(torch.where(merged.loops | rounded, merged.weights / 2, merged.weights))
+
+
+def selected(nodes: Tensor, csr: CSR) -> Int[Tensor, " k"]:
+    """The positions of distinct nodes, given as such or as a mask; ValueError if one is named twice."""
+    if nodes.dtype == torch.bool:
+        nodes = _positions(nodes, csr.num_rows)
+    nodes = nodes.to(csr.indices.device)
+    order = torch.arange(nodes.numel(), device=nodes.device)
+    position = torch.full((csr.num_rows,), -1, device=nodes.device)
+    position[nodes] = order
+    if not torch.equal(position[nodes], order):
+        twice = int(nodes[position[nodes] != order][0])
+        raise ValueError(f"node {twice} is named more than once; a subgraph holds a node once, so pass nodes.unique()")
+    return nodes
+
+
+def induced(csr: CSR, nodes: Int[Tensor, " k"]) -> CSR:
+    """The edges whose ends are both among distinct `nodes`; row i is that of the i-th of them. O(|E|)."""
+    position = torch.full((csr.num_rows,), -1, device=nodes.device)
+    position[nodes] = torch.arange(nodes.numel(), device=nodes.device)
+    source, target = position[csr.rows], position[csr.indices]
+    inside = (source >= 0) & (target >= 0)
+    weights = None if csr.weights is None else unless_ones(csr.weights[inside])
+    return sort_edges(source[inside], target[inside], nodes.numel(), weights)
+
+
+def _positions(mask: Bool[Tensor, " n"], num_nodes: int) -> Int[Tensor, " k"]:
+    if mask.shape != (num_nodes,):
+        raise ValueError(f"the mask has shape {tuple(mask.shape)}; give one value for each of {num_nodes} nodes")
+    return mask.nonzero().flatten()
