@@ -145,18 +145,38 @@ class RunFolder:
         return self.path / "embeddings.npy"
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The logged rows; ValueError names the file when it is damaged."""
-        return read_metrics(self.metrics)
+        """The logged rows; empty cells are left out. ValueError names the file when it is damaged."""
+        if not self.metrics.exists():
+            return []
+        try:
+            with self.metrics.open(newline="", encoding="utf-8") as file:
+                reader = csv.DictReader(file, strict=True)
+                if reader.fieldnames and not _ALWAYS.issubset(reader.fieldnames):
+                    raise ValueError(f"its first line does not name {', '.join(sorted(_ALWAYS))}")
+                return [_numbers(row) for row in reader]
+        except (OSError, ValueError, csv.Error) as error:
+            raise ValueError(f"{self.metrics} is damaged ({shown(error)}); restore a copy or delete it") from error
 
     def write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        """Writes all rows, whole or not at all."""
-        write_metrics(self.metrics, rows)
+        """Writes all rows, whole or not at all: a killed run leaves the last complete log."""
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        with replacing(self.metrics) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 def check_vacant(path: Path) -> None:
-    """Raises FileExistsError unless a run can be written to `path`: nothing is there, or a folder that it may use."""
+    """Raises FileExistsError unless a run can be written to `path`: nothing is there, or a folder that it may use.
+
+    Such a folder holds a run that failed, or at most attempts that failed, names of features and an encoding. These two are
+    written before the config.toml that makes a folder a run: alone, they are what a killed process left.
+    """
+    if not path.exists():
+        return
     failed = path.is_dir() and reason_of_failure(path) is not None and not (path / "weights.safetensors").exists()
-    if path.exists() and not (path.is_dir() and (failed or is_vacant(path))):
+    left = re.compile(r"failed-\d+|(features|encoding)\.json")
+    if not (failed or (path.is_dir() and all(left.fullmatch(entry.name) for entry in path.iterdir()))):
         raise FileExistsError(
             f"{shown(path)} already exists; choose another folder, replace it with --overwrite, or continue it with --resume"
         )
@@ -169,12 +189,8 @@ def default_folder(name: str) -> Path:
 
 def _check_tables(tables: dict[str, Any]) -> None:
     """Raises ValueError unless a config.toml has the tables of a run, and a source that can be read."""
-    for name, kind, what in (
-        ("method", str, "a name"),
-        ("settings", dict, "a table"),
-        ("source", dict, "a table"),
-        ("made", dict, "a table"),
-    ):
+    for name in ("method", "settings", "source", "made"):
+        kind, what = (str, "a name") if name == "method" else (dict, "a table")
         if name not in tables:
             raise ValueError(f"it lacks {name}")
         if not isinstance(tables[name], kind):
@@ -190,6 +206,14 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: _without_none(value) if isinstance(value, dict) else value for name, value in values.items() if value is not None
     }
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    values = {name: float(value) for name, value in row.items() if name is not None and value}
+    if None in row or not _ALWAYS.issubset(values) or not 0 <= values["step"] < math.inf:
+        cells = f"{list(row.values())!r:.200}"
+        raise ValueError(f"a row lacks {', '.join(sorted(_ALWAYS))}, or has more cells than columns: {cells}")
+    return values
 
 
 # Names of the feature columns: config.toml holds only their number, because people read that file
@@ -217,40 +241,6 @@ def read_names(folder: Path, count: Any) -> tuple[str, ...] | None:
         raise ValueError(f"{path} is damaged ({error}); restore a copy or train again") from error
 
 
-# metrics.csv: a row for each logged step
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The logged rows; empty cells are left out. ValueError names the file when it is damaged."""
-    if not path.exists():
-        return []
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, strict=True)
-            if reader.fieldnames and not _ALWAYS.issubset(reader.fieldnames):
-                raise ValueError(f"its first line does not name {', '.join(sorted(_ALWAYS))}")
-            return [_numbers(row) for row in reader]
-    except (OSError, ValueError, csv.Error) as error:
-        raise ValueError(f"{path} is damaged ({shown(error)}); restore a copy or delete it") from error
-
-
-def write_metrics(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Writes all rows, whole or not at all: a killed run leaves the last complete log."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
-    values = {name: float(value) for name, value in row.items() if name is not None and value}
-    if None in row or not _ALWAYS.issubset(values) or not 0 <= values["step"] < math.inf:
-        cells = f"{list(row.values())!r:.200}"
-        raise ValueError(f"a row lacks {', '.join(sorted(_ALWAYS))}, or has more cells than columns: {cells}")
-    return values
-
-
 # Runs that failed: training would fail again from the same state. The folder says why, and can be used again
 
 
@@ -270,14 +260,6 @@ def require_resumable(folder: Path) -> None:
         raise TrainingFailed(
             f"{folder} failed, and resuming it would repeat that: {reason}; leave --resume out: {_remedy(folder)}"
         )
-
-
-def is_vacant(folder: Path) -> bool:
-    """True if a run may be written to this folder: it holds at most attempts that failed, names of features and an encoding.
-
-    These two are written before the config.toml that makes a folder a run: alone, they are what a killed process left.
-    """
-    return all(re.fullmatch(r"failed-\d+|(features|encoding)\.json", path.name) for path in folder.iterdir())
 
 
 def set_aside(folder: Path) -> bool:
