@@ -59,7 +59,7 @@ def test_a_methods_defaults_lie_between_shared_ones_and_what_is_given() -> None:
 def test_statistics_do_not_overrule_a_methods_defaults() -> None:
     graph = sbm(200, mean_degree=20, seed=0)
     assert {"dim", "batch_norm"} <= set(choose_settings("local-gcl", graph, given={"encoder": "gcn"}).values)
-    chosen = choose_settings("toy", graph)
+    chosen = choose_settings("toy", graph, given={"encoder": "gcn"})  # it inherits hops from random-init
     assert "dim" not in chosen.values
     assert "batch_norm" in chosen.values
     assert "dimensions" not in chosen.explain()
@@ -73,7 +73,7 @@ def test_help_shows_the_methods_defaults(capsys: pytest.CaptureFixture[str]) -> 
     assert "number of layers (default: 1)" in shown
     assert "--mode {auto,faithful,scalable}" in shown
     with pytest.raises(SystemExit):
-        main(["train", "--help"])
+        main(["train", "--method", "grace", "--help"])
     assert "number of layers (default: 2)" in " ".join(capsys.readouterr().out.split())
 
 
