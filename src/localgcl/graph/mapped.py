@@ -167,7 +167,7 @@ class MappedGraph(Graph):
     def fingerprint(self) -> str:
         """A hash of all that features and edges are made of."""
         assert self.folder is not None
-        files = {name: told["sha256"] for name, told in read_header(self.folder).files.items()}
+        files = {name: kept["sha256"] for name, kept in read_header(self.folder).files.items()}
         digest = hashlib.sha256(json.dumps([files, self.scaling], sort_keys=True).encode())
         for name in sorted(self.statistics):
             digest.update(self.statistics[name].cpu().numpy().tobytes())

@@ -110,14 +110,14 @@ def read_header(folder: str | os.PathLike[str], *, verify: bool = False) -> Head
     """
     folder = Path(folder)
     header = _parsed(folder / HEADER)
-    for name, told in header.files.items():
+    for name, kept in header.files.items():
         path = folder / name
         if not path.is_file():
             raise FolderError(f"{path} is missing; run localgcl convert again")
         found = _stamp(path)
-        if found["bytes"] != told["bytes"]:
-            raise FolderError(f"{path} has {found['bytes']:,} bytes and not {told['bytes']:,}; run localgcl convert again")
-        if (verify or found["modified"] != told["modified"]) and file_hash(path) != told["sha256"]:
+        if found["bytes"] != kept["bytes"]:
+            raise FolderError(f"{path} has {found['bytes']:,} bytes and not {kept['bytes']:,}; run localgcl convert again")
+        if (verify or found["modified"] != kept["modified"]) and file_hash(path) != kept["sha256"]:
             raise FolderError(f"{path} was changed after it was written; run localgcl convert again")
     return header
 
@@ -167,8 +167,8 @@ def _parsed(path: Path) -> Header:
             raise KeyError(sorted(there))
         if not all(isinstance(size, int) and size >= 0 for size in (header.nodes, header.edges, header.features, header.loops)):
             raise TypeError("sizes")
-        for told in header.files.values():
-            int(told["bytes"]), int(told["modified"]), str(told["sha256"])
+        for kept in header.files.values():
+            int(kept["bytes"]), int(kept["modified"]), str(kept["sha256"])
     except FolderError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
