@@ -1,4 +1,5 @@
-"""NPY files and NPZ archives -> arrays of numbers or text, in native byte order; sparse matrices in NPZ archives -> CSR.
+"""NPY files and NPZ archives -> arrays of numbers or text, in native byte order; sparse matrices in NPZ archives -> CSR. And
+rows -> NPY files.
 
 Not `np.load`: it reserves the memory that a header declares before it looks at what is there, and a damaged header makes it
 raise exceptions of the parser. Pickled objects are never loaded.
@@ -7,18 +8,21 @@ raise exceptions of the parser. Pickled objects are never loaded.
 import contextlib
 import io
 import math
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from localgcl.graph.matrices import PARTS, matrix_of_parts
 from localgcl.io.damage import check_expansion, decoding
+from localgcl.system.files import replacing
+from localgcl.system.team import ALONE, Team
 from localgcl.system.text import listed
 
 Array = NDArray[Any]
@@ -177,3 +181,115 @@ def _native(values: Array) -> Array:
         if bool(((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any()):
             raise ValueError("it holds text that is no Unicode")
     return values
+
+
+# Writing a block of rows at a time, for arrays that need not fit in memory
+
+
+class ArrayWriter:
+    """Appends rows to an NPY file.
+
+    Args:
+        path: The file, which is replaced.
+        dtype: Type of the numbers.
+        columns: Numbers in a row; None for a flat array.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, columns: int | None = None) -> None:
+        self.count = 0
+        self._dtype, self._columns = np.dtype(dtype), columns
+        self._file = path.open("wb")
+        self._length = self._write_header()
+
+    def append(self, rows: NDArray[Any]) -> None:
+        # Not tofile, which says nothing about a full disk.
+        self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
+        self.count += len(rows)
+
+    def close(self) -> None:
+        """Writes the length into the header."""
+        self._file.flush()
+        self._file.seek(0)
+        # numpy pads headers, so that a longer first axis takes no more room.
+        assert self._write_header() == self._length
+        self._file.close()
+
+    def _write_header(self) -> int:
+        shape = (self.count,) if self._columns is None else (self.count, self._columns)
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+        return self._file.tell()
+
+
+@contextlib.contextmanager
+def writing(path: Path, dtype: DTypeLike, columns: int | None = None) -> Iterator[ArrayWriter]:
+    """An ArrayWriter that is closed at the end."""
+    writer = ArrayWriter(path, dtype, columns)
+    try:
+        yield writer
+    finally:
+        writer.close()
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Writes a whole array. Unlike np.save it says that a disk is full by the system's own error."""
+    with writing(path, array.dtype, array.shape[1] if array.ndim > 1 else None) as file:
+        file.append(array)
+
+
+def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """A mapped array of zeros in a new NPY file, for arrays that are written in more than one pass.
+
+    Its room on the disk is taken at once: a full disk would end the process when a page is written.
+    """
+    array: NDArray[Any] = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
+
+
+def write_rows(path: Path, shape: tuple[int, ...], kind: str, rows: range, blocks: Iterable[Array], team: Team = ALONE) -> None:
+    """Writes an array in NumPy's format, a block of rows at a time; each process of a team writes a range of the rows.
+
+    The file appears whole or not at all: the first process makes it under another name, and renames it when all have written.
+
+    Args:
+        path: The file; all processes see its folder.
+        shape: Of the whole array.
+        kind: Name of its dtype.
+        rows: The rows that this process writes; those of all processes make up the whole.
+        blocks: These rows, some at a time, in order.
+        team: Who writes.
+    """
+    row = np.dtype(kind).itemsize * int(np.prod(shape[1:]))
+    with contextlib.ExitStack() as stack:
+        start = 0
+        if team.rank == 0:
+            temporary = stack.enter_context(replacing(path))
+            with temporary.open("wb") as file:
+                _write_header(file, shape, kind)
+                start = file.tell()
+                file.truncate(start + row * shape[0])
+            path = temporary
+        path, start = team.broadcast((path, start))
+        # Not for reading: a network file system would then write whole pages, and over the ends of other processes' shares.
+        with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
+            done = rows.start
+            file.seek(start + row * done)
+            for block in blocks:
+                if block.shape[1:] != shape[1:]:
+                    raise ValueError(f"rows from {done} have shape {block.shape}, and the file {shape}")
+                file.write(np.ascontiguousarray(block, dtype=kind).data)
+                done += len(block)
+            if done != rows.stop:
+                raise ValueError(f"rows {rows.start} to {done} were written, and not those to {rows.stop}")
+            file.flush()
+            os.fsync(file.fileno())
+        team.barrier()
+    team.barrier()  # the file has its name
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
+    described = {"shape": shape, "fortran_order": False, "descr": np.dtype(kind).newbyteorder("<").str}
+    np.lib.format.write_array_header_1_0(file, described)

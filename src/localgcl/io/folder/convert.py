@@ -8,17 +8,14 @@ from pathlib import Path
 
 from localgcl.graph.stored import Header
 from localgcl.io.files import graph_name
-from localgcl.io.folder.budget import check_disk, chosen_memory, needed_disk
-from localgcl.io.folder.edge_rows import EdgeRows
 from localgcl.io.folder.edges import map_edges, write_edges
 from localgcl.io.folder.engine import Engine
-from localgcl.io.folder.ids import NotIntegers, all_integers
-from localgcl.io.folder.inputs import Inputs, PathLike, Table
-from localgcl.io.folder.job import Facts, Job, Progress
+from localgcl.io.folder.inputs import Inputs, PathLike, Table, check_disk, chosen_memory, needed_disk
 from localgcl.io.folder.labels import LabelRows, write_labels
 from localgcl.io.folder.nodes import feature_head, write_nodes
+from localgcl.io.folder.streams import EdgeRows, NotIntegers, all_integers
 from localgcl.io.folder.structural import write_structural
-from localgcl.io.folder.work import SPILL, Work, claimed, finished, remove_ours
+from localgcl.io.folder.work import SPILL, Facts, Job, Progress, Work, claimed, finished, remove_ours
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown

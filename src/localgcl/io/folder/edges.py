@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.stored import open_array
 from localgcl.io.columns import edge_of
-from localgcl.io.folder.arrays import blocks, index_type, new_array, writing
 from localgcl.io.folder.engine import parquet
-from localgcl.io.folder.ids import id_type
-from localgcl.io.folder.job import Facts, Job
+from localgcl.io.folder.streams import id_type
+from localgcl.io.folder.work import Facts, Job, blocks
+from localgcl.io.numpy_files import new_array, writing
 
 MAPPED = "mapped.parquet"
 _BLOCK = 1 << 22
@@ -223,3 +223,8 @@ def _is_first(run: EdgeRun) -> NDArray[np.bool_]:
     first = np.ones(len(run.source), dtype=np.bool_)
     first[1:] = (run.source[1:] != run.source[:-1]) | (run.target[1:] != run.target[:-1])
     return first
+
+
+def index_type(count: int) -> type[np.int32] | type[np.int64]:
+    """The smallest type of indices below `count`."""
+    return np.int32 if count < 2**31 else np.int64

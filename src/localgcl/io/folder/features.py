@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from localgcl.io.columns import check_finite, encoding_for
-from localgcl.io.folder.ids import read_ids
-from localgcl.io.folder.streams import Part, batches
+from localgcl.io.folder.streams import Part, batches, read_ids
 from localgcl.io.roles import Columns
 from localgcl.system.text import shown
 

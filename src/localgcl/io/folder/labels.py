@@ -11,13 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.io.columns import label_array, labels_of
-from localgcl.io.folder.arrays import new_array, write_array
-from localgcl.io.folder.ids import id_type, read_ids
 from localgcl.io.folder.inputs import Table
-from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.streams import Part, batches, id_parts
+from localgcl.io.folder.streams import Part, batches, id_parts, id_type, read_ids
+from localgcl.io.folder.work import Facts, Job
 from localgcl.io.formats import read_arrays
 from localgcl.io.labels import class_names, label_texts, read_labels
+from localgcl.io.numpy_files import new_array, write_array
 from localgcl.system.text import listed
 
 

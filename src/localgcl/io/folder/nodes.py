@@ -1,27 +1,30 @@
 """The first stage: which nodes there are, in which order, and their features."""
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import scipy.sparse as sp
 
 from localgcl.io.columns import features_of
 from localgcl.io.damage import decoding
 from localgcl.io.files import read_features
-from localgcl.io.folder.arrays import blocks, write_array, writing
 from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.features import EncodedBlocks, FeatureBlocks
-from localgcl.io.folder.ids import id_type, writing_ids
 from localgcl.io.folder.inputs import Table
-from localgcl.io.folder.job import Facts, Job
 from localgcl.io.folder.labels import LabelRows
-from localgcl.io.folder.streams import batches, empty_table, id_parts
+from localgcl.io.folder.streams import batches, empty_table, id_parts, id_type
+from localgcl.io.folder.work import Facts, Job, blocks
+from localgcl.io.numpy_files import write_array, writing
 from localgcl.io.roles import DEFAULT
 
 IDS = "ids.parquet"
 _BLOCK = 1 << 22  # numbers of an array at a time
+_GROUP = 1 << 20  # rows of a row group: the same whatever the size of the batches
 
 
 def write_nodes(job: Job, _: Facts) -> Facts:
@@ -164,3 +167,47 @@ def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str]
         (job.folder / IDS).unlink(missing_ok=True)
     files = files if numbered else [*files, IDS]
     return {"nodes": nodes, "numbered": numbered, "features": features, "files": files, "rows_are_nodes": False, **known}
+
+
+class IdWriter:
+    """Writes ids to a Parquet file, column `id`, and notes whether they are 0, 1, 2... in order.
+
+    Equal ids give equal files, whatever the batches.
+    """
+
+    def __init__(self, path: Path, *, integers: bool) -> None:
+        self.count = 0
+        self.numbered = integers
+        self._held: list[Any] = []
+        self._waiting = 0
+        self._schema = pa.schema([("id", id_type(integers))])
+        self._writer: Any = pyarrow.parquet.ParquetWriter(path, self._schema)
+
+    def write(self, ids: Any) -> None:
+        if self.numbered:
+            self.numbered = bool(np.array_equal(ids.to_numpy(), np.arange(self.count, self.count + len(ids))))
+        self.count += len(ids)
+        self._held.append(ids)
+        self._waiting += len(ids)
+        while self._waiting >= _GROUP:
+            self._flush(_GROUP)
+
+    def close(self) -> None:
+        if self._waiting:
+            self._flush(self._waiting)
+        self._writer.close()
+
+    def _flush(self, rows: int) -> None:
+        held = pa.concat_arrays(self._held)
+        self._writer.write_table(pa.table([held[:rows]], schema=self._schema), row_group_size=_GROUP)
+        self._held, self._waiting = [held[rows:]], len(held) - rows
+
+
+@contextlib.contextmanager
+def writing_ids(path: Path, *, integers: bool) -> Iterator[IdWriter]:
+    """An IdWriter that is closed at the end."""
+    writer = IdWriter(path, integers=integers)
+    try:
+        yield writer
+    finally:
+        writer.close()

@@ -1,7 +1,10 @@
-"""Tables in files -> batches of columns, one at a time, whatever the size of the files."""
+"""Tables in files -> batches of columns, ids and edges, one at a time, whatever the size of the files.
+
+Ids are integers if the ids of all tables are, else text, as in `read_graph`.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +14,13 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from localgcl.graph.checks import check_distinct
+from localgcl.io.columns import column_weights
 from localgcl.io.damage import BROKEN, unreadable
+from localgcl.io.files import read_edges
 from localgcl.io.folder.inputs import Table
 from localgcl.io.formats import bad_cell, delimiter_of, edge_header, id_header
-from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
+from localgcl.io.ids import Edges, as_ids, first_empty, plain
+from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first, warn_of_unused, weight_name
 from localgcl.io.tables import ids_first
 from localgcl.system.text import listed, shown
 
@@ -170,3 +176,117 @@ def _id_first_names(path: Path) -> list[str]:
         raise ValueError(f"{shown(path)} has its ids in the index of a pandas frame alone; write it after reset_index()")
     names: list[str] = ids_first(schema.empty_table(), shown(path)).column_names
     return names
+
+
+class NotIntegers(Exception):
+    """An id is text, though the first ids of all files were integers."""
+
+
+def read_ids(column: Any, place: str, *, integers: bool, before: int = 0) -> Any:
+    """The ids in a column of a batch, as int64 or as text.
+
+    Args:
+        column: A pyarrow array.
+        place: Where it stands, for messages.
+        integers: Whether all tables have integers.
+        before: Rows of the table before this batch, for messages.
+
+    Raises:
+        ValueError: As for `as_ids`.
+        NotIntegers: `integers` is wrong.
+    """
+    row = first_empty(plain(column))
+    if row is not None:
+        raise ValueError(f"{place}: the node id in data row {before + row + 1:,} is empty; fill it in or drop the row")
+    ids = as_ids(column, place, parse=integers)
+    if integers and not pa.types.is_int64(ids.type):
+        raise NotIntegers
+    return ids if integers else ids.cast(pa.large_string())
+
+
+def id_type(integers: bool) -> Any:
+    """The pyarrow type of ids."""
+    return pa.int64() if integers else pa.large_string()
+
+
+def all_integers(columns: Iterable[tuple[Any, str]]) -> bool:
+    """Whether the ids in all these columns, each with its place, are integers or written like integers."""
+    return all(pa.types.is_int64(as_ids(column, place, parse=True).type) for column, place in columns)
+
+
+class EdgeBatch(NamedTuple):
+    """Some edges: the ids of their ends, and their weights, if they have any, as a float32 array."""
+
+    source: Any
+    target: Any
+    weights: Any
+
+
+class EdgeRows:
+    """The edges of a table, which can be read repeatedly.
+
+    Args:
+        table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
+        weight: The column of weights, as for `read_graph`.
+        columns: What the other columns are called.
+    """
+
+    def __init__(self, table: Table, weight: str | None, columns: Columns = DEFAULT) -> None:
+        self.table, self._names = table, columns.ends
+        self._whole: Edges | None = None
+        self._parts: list[tuple[Part, list[int]]] = []
+        if table.is_array:
+            self._whole = read_edges(table.paths[0], weight, columns)
+            self.weighted = self._whole.weights is not None
+            return
+        unused: dict[str, None] = {}
+        for part, ends in edge_parts(table, columns):
+            others = [name for at, name in enumerate(part.names) if at not in ends]
+            held = weight_name(others, weight, part.place)
+            self._parts.append((part, [*ends] if held is None else [*ends, part.names.index(held)]))
+            unused.update(dict.fromkeys(name for name in others if name != held))
+        widths = {len(read) for _, read in self._parts}
+        if len(widths) > 1:
+            bare = next(part for part, read in self._parts if len(read) == 2)
+            raise ValueError(
+                f"{bare.place} has no edge weights, but other files have; give all the column, or weight='' for none"
+            )
+        self.weighted = widths == {3}
+        warn_of_unused(unused, table.place, weighted=self.weighted)
+
+    @property
+    def num_nodes(self) -> int | None:
+        """Number of nodes of an adjacency matrix; None for other tables."""
+        return None if self._whole is None else self._whole.num_nodes
+
+    @property
+    def count(self) -> int:
+        """About how many edges there are."""
+        return self.table.size.rows if self._whole is None else len(self._whole.source)
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The columns of ids in the first rows, each with its place."""
+        if self._whole is not None:
+            return [(self._whole.source, self._whole.place), (self._whole.target, self._whole.place)]
+        heads = []
+        for part, columns in self._parts[:1]:
+            first = next(batches(part, columns, [pa.string()] * len(columns)), [])
+            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, self._names, strict=False)]
+        return heads
+
+    def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
+        """All edges; ids as for `read_ids`, weights checked."""
+        if self._whole is not None:
+            whole = self._whole
+            source, target = (read_ids(ids, whole.place, integers=integers) for ids in (whole.source, whole.target))
+            yield EdgeBatch(source, target, None if whole.weights is None else pa.array(whole.weights.numpy()))
+        for part, columns in self._parts:
+            before = 0
+            for found in batches(part, columns, [pa.string()] * len(columns)):
+                source, target = (
+                    read_ids(column, f"{part.place}, {end}", integers=integers, before=before)
+                    for column, end in zip(found, self._names, strict=False)
+                )
+                weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
+                yield EdgeBatch(source, target, weights)
+                before += len(source)

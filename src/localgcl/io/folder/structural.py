@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.prepare import hashed_signs, standardised, structural_columns
 from localgcl.graph.stored import open_array
-from localgcl.io.folder.arrays import blocks, write_array, writing
 from localgcl.io.folder.edges import MAPPED
 from localgcl.io.folder.engine import parquet
-from localgcl.io.folder.job import Facts, Job
+from localgcl.io.folder.work import Facts, Job, blocks
 from localgcl.io.ids import ids_to_numpy
+from localgcl.io.numpy_files import write_array, writing
 
 HOPS = 3
 _ROWS, _EDGES = 1 << 16, 1 << 22
