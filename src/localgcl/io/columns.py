@@ -140,8 +140,8 @@ def refuse_texts(table: Any, place: str, columns: Columns) -> None:
         refuse_mixed(table, place)
 
 
-def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
-    """Raises ValueError, naming the first such node, if a feature is NaN or infinite."""
+def check_finite(x: Any, place: str, ids: Ids) -> None:
+    """Raises ValueError, naming the first such node, if a feature is NaN or infinite. `ids` may be a range."""
     if isinstance(x, sp.csr_array):
         entries: Any = x.tocoo()
         wrong = entries.coords[0][~np.isfinite(entries.data)]
@@ -149,7 +149,7 @@ def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
         wrong = np.flatnonzero(~np.isfinite(x).all(axis=1))
     if wrong.size:
         row = int(wrong.min())
-        node = row if ids is None else ids[row].as_py()
+        node = ids[row] if isinstance(ids, range) else ids[row].as_py()
         raise ValueError(f"{place}: node {node!r:.80} has a feature that is NaN or infinite; fill or drop it")
 
 
@@ -215,9 +215,20 @@ def _feature(column: Any, place: str, ids: Ids) -> Array:
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise ValueError(f"{place} is empty for node {ids[row].as_py()!r:.80}; fill it in or drop the row")
+    return as_floats(column)
+
+
+def as_floats(column: Any) -> NDArray[np.float32]:
+    """A column of numbers as float32; NaN where it is empty, infinite where a number is too large."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan, dtype=np.float32)
+    with np.errstate(over="ignore"):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
 
@@ -238,15 +249,13 @@ def column_weights(column: Any, source: Ids, target: Ids, place: str) -> Float[T
     if row is not None:
         raise ValueError(f"{place}: the weight of edge {edge(row)} is empty; fill it in or drop the edge")
     if pa.types.is_large_string(array.type):
-        _check_texts(array, edge, place)
+        row = first_text(array, pa.float64())
+        if row is not None:
+            text = array[row].as_py()
+            raise ValueError(f"{place}: the weight of edge {edge(row)} is {text!r:.80}, not a number; mend it, {_NAME_ANOTHER}")
     elif not any(test(array.type) for test in _WEIGHTS):
         raise ValueError(f"{place}: edge weights are of type {array.type!s:.80}; {_NAME_ANOTHER}")
-    return array_weights(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), source, target, place)
-
-
-def array_weights(values: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
-    """The weights in an array of numbers; arguments and errors as for `column_weights`."""
-    return as_weights(values, len(source), edge_of(source, target), place)
+    return as_weights(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), len(source), edge, place)
 
 
 def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
@@ -254,26 +263,20 @@ def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
     return lambda row: f"{source[row].as_py()!r:.80} -> {target[row].as_py()!r:.80}"
 
 
-def _check_texts(texts: Any, edge: Callable[[int], str], place: str) -> None:
-    """Raises ValueError, naming the first edge, if texts are no numbers."""
-    if not _are_numbers(texts):
-        row = _first_wrong(texts)
-        text = texts[row].as_py()
-        raise ValueError(f"{place}: the weight of edge {edge(row)} is {text!r:.80}, not a number; mend it, {_NAME_ANOTHER}")
+def first_text(texts: Any, kind: Any) -> int | None:
+    """Position of the first text that is no number of a pyarrow type; None if all are. Bisection reads texts three times."""
 
+    def are_numbers(some: Any) -> bool:
+        try:
+            some.cast(kind)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
-def _are_numbers(texts: Any) -> bool:
-    try:
-        texts.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _first_wrong(texts: Any) -> int:
-    """Position of the first text that is no number. Bisection reads the column twice at most."""
+    if are_numbers(texts):
+        return None
     low, high = 0, len(texts)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _are_numbers(texts[low:middle]) else (low, middle)
+        low, high = (middle, high) if are_numbers(texts[low:middle]) else (low, middle)
     return low

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
+from localgcl.graph.weights import as_weights
 from localgcl.io.cells import NUMBER, cells_of, kind_of_cells
-from localgcl.io.columns import array_weights, check_finite, edges_of, features_of, labels_of, refuse_texts, with_id_first
+from localgcl.io.columns import check_finite, edge_of, edges_of, features_of, labels_of, refuse_texts, with_id_first
 from localgcl.io.damage import check_expansion
 from localgcl.io.encode import Column, as_encoding, fit_column
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
@@ -141,7 +142,8 @@ def _array_edges(path: Path, kind: str, names: list[str], weight: str | None, co
     if len(source) != len(target) or len(source) == 0:
         raise ValueError(f"{place} has {len(source)} sources and {len(target)} targets; give one of each per edge")
     source, target = (as_ids(np.ascontiguousarray(ends), place, parse=True) for ends in (source, target))
-    weights = None if held is None else array_weights(read_npz(path, place, (held,))[held], source, target, place)
+    given = None if held is None else read_npz(path, place, (held,))[held]
+    weights = None if given is None else as_weights(given, len(source), edge_of(source, target), place)
     # One archive may hold the whole graph.
     warn_of_unused([name for name in others if name not in (held, "x", "y")], place, weighted=held is not None)
     return Edges(place, source, target, weights=weights)
@@ -167,7 +169,7 @@ def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
     entries = matrix.tocoo()
     stored = entries.data != 0  # an explicit zero is no edge
     source, target = (as_ids(ends[stored], place) for ends in entries.coords)
-    weights = array_weights(entries.data[stored], source, target, place) if weighted else None
+    weights = as_weights(entries.data[stored], len(source), edge_of(source, target), place) if weighted else None
     return Edges(place, source, target, matrix.shape[0], weights)
 
 
@@ -178,14 +180,22 @@ def read_features(path: Path, columns: Columns = DEFAULT) -> Rows:
         return features_of(_feature_table(path, kind, columns), place, parse_ids=True, columns=columns)
     if columns.encode is not None or columns.drop:
         raise ValueError(f"{place} has no columns to encode or drop; leave encode and drop out (--encode, --drop)")
-    x = read_arrays(path, kind, ("x",))["x"]
+    return Rows(place, None, finite_floats(as_matrix(read_arrays(path, kind, ("x",))["x"], place), place))
+
+
+def as_matrix(x: Any, place: str) -> Any:
+    """An array of features with one row per node; ValueError if it holds no numbers."""
     if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or 0 in x.shape:
         raise ValueError(f"{place} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
-    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
+    return x[:, None] if x.ndim == 1 else x
+
+
+def finite_floats(x: Any, place: str, first: int = 0) -> Any:
+    """Features of the nodes from `first` as float32; ValueError, naming the node, if one is NaN or infinite."""
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
         x = x.astype(np.float32)
-    x = x[:, None] if x.ndim == 1 else x
-    check_finite(x, place)
-    return Rows(place, None, x)
+    check_finite(x, place, range(first, first + x.shape[0]))
+    return x
 
 
 def _feature_table(path: Path, kind: str, columns: Columns) -> Any:

@@ -9,7 +9,7 @@ import csv
 import gzip
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,30 +149,49 @@ def _delimiter(kind: str, line: str) -> str:
     return ";" if ";" in bare and "," not in bare else ","
 
 
+def csv_options(path: Path, kind: str, count: int, types: dict[str, Any], *, skip: int, threads: bool) -> dict[str, Any]:
+    """pyarrow's options for a text table of `count` columns, called 0, 1, 2..., since a header may repeat a name.
+
+    Args:
+        path: The file.
+        kind: Its extension.
+        count: Number of its columns.
+        types: The type of each column to read. Ids are text: pyarrow's own guess would turn "007" into 7 and a long id into a
+            rounded double.
+        skip: Lines before its data.
+        threads: Whether pyarrow uses several; it gives line numbers only when it reads with one.
+    """
+    # A block must hold a whole row, and rows of features can be long.
+    block = {"column_names": [str(at) for at in range(count)], "skip_rows": skip, "block_size": _LONGEST_ROW}
+    return {
+        "read_options": pyarrow.csv.ReadOptions(**block, use_threads=threads),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter_of(path, kind)),
+        "convert_options": pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[""]),
+    }
+
+
+def trimmed(columns: Iterable[Any]) -> list[Any]:
+    """The columns, text without white space around it."""
+    return [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in columns]
+
+
 def _read_csv(path: Path, kind: str, header: Sequence[str], types: Sequence[Any], *, skip: int) -> Any:
     check_expansion(_COLUMN_BYTES * len(header), path.stat().st_size, shown(path))
-    # Columns are named by position, since a header may repeat a name. Ids are read as text: pyarrow's own guess would turn
-    # "007" into 7 and a long id into a rounded double.
-    columns = [str(i) for i in range(len(header))]
-    convert = pyarrow.csv.ConvertOptions(column_types=dict(zip(columns, types, strict=True)), null_values=[""])
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(path, kind))
 
     def read(*, threads: bool) -> Any:
-        # A block must hold a whole row, and rows of features can be long.
-        options = pyarrow.csv.ReadOptions(column_names=columns, skip_rows=skip, use_threads=threads, block_size=_LONGEST_ROW)
-        return pyarrow.csv.read_csv(path, read_options=options, parse_options=parse, convert_options=convert)
+        named = {str(at): value_type for at, value_type in enumerate(types)}
+        return pyarrow.csv.read_csv(path, **csv_options(path, kind, len(header), named, skip=skip, threads=threads))
 
     try:
         table = read(threads=True)
     except (pa.ArrowInvalid, OSError):
         try:
-            table = read(threads=False)  # pyarrow gives line numbers only when it reads with one thread
+            table = read(threads=False)
         except (pa.ArrowInvalid, OSError) as error:
             raise bad_cell(path, header, error) from error
     if table.num_rows == 0:
         raise ValueError(f"{shown(path)} has a header but no rows; write it again")
-    trimmed = [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in table.columns]
-    return pa.table(trimmed, names=list(header))
+    return pa.table(trimmed(table.columns), names=list(header))
 
 
 def bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:

@@ -187,7 +187,7 @@ def _native(values: Array) -> Array:
 
 
 class ArrayWriter:
-    """Appends rows to an NPY file.
+    """Appends rows to an NPY file; `close` writes their number.
 
     Args:
         path: The file, which is replaced.
@@ -215,25 +215,12 @@ class ArrayWriter:
         self._file.close()
 
     def _write_header(self) -> int:
-        shape = (self.count,) if self._columns is None else (self.count, self._columns)
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self._file, header)
-        return self._file.tell()
-
-
-@contextlib.contextmanager
-def writing(path: Path, dtype: DTypeLike, columns: int | None = None) -> Iterator[ArrayWriter]:
-    """An ArrayWriter that is closed at the end."""
-    writer = ArrayWriter(path, dtype, columns)
-    try:
-        yield writer
-    finally:
-        writer.close()
+        return _write_header(self._file, (self.count,) if self._columns is None else (self.count, self._columns), self._dtype)
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
     """Writes a whole array. Unlike np.save it says that a disk is full by the system's own error."""
-    with writing(path, array.dtype, array.shape[1] if array.ndim > 1 else None) as file:
+    with contextlib.closing(ArrayWriter(path, array.dtype, array.shape[1] if array.ndim > 1 else None)) as file:
         file.append(array)
 
 
@@ -268,8 +255,7 @@ def write_rows(path: Path, shape: tuple[int, ...], kind: str, rows: range, block
         if team.rank == 0:
             temporary = stack.enter_context(replacing(path))
             with temporary.open("wb") as file:
-                _write_header(file, shape, kind)
-                start = file.tell()
+                start = _write_header(file, shape, kind)
                 file.truncate(start + row * shape[0])
             path = temporary
         path, start = team.broadcast((path, start))
@@ -290,6 +276,8 @@ def write_rows(path: Path, shape: tuple[int, ...], kind: str, rows: range, block
     team.barrier()  # the file has its name
 
 
-def _write_header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
+def _write_header(file: BinaryIO, shape: tuple[int, ...], kind: DTypeLike) -> int:
+    """Returns where the rows begin."""
     described = {"shape": shape, "fortran_order": False, "descr": np.dtype(kind).newbyteorder("<").str}
     np.lib.format.write_array_header_1_0(file, described)
+    return file.tell()

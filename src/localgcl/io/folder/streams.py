@@ -1,26 +1,24 @@
-"""Tables in files -> batches of columns, ids and edges, one at a time, whatever the size of the files.
+"""Tables in files -> batches of columns, one at a time, whatever the size of the files.
 
 Ids are integers if the ids of all tables are, else text, as in `read_graph`.
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from localgcl.graph.checks import check_distinct
-from localgcl.io.columns import column_weights
 from localgcl.io.damage import BROKEN, unreadable
-from localgcl.io.files import read_edges
 from localgcl.io.folder.inputs import Table
-from localgcl.io.formats import bad_cell, delimiter_of, edge_header, id_header
-from localgcl.io.ids import Edges, as_ids, first_empty, plain
-from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first, warn_of_unused, weight_name
+from localgcl.io.formats import bad_cell, csv_options, edge_header, id_header, trimmed
+from localgcl.io.ids import as_ids, first_empty, plain
+from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
 from localgcl.io.tables import ids_first
 from localgcl.system.text import listed, shown
 
@@ -44,6 +42,11 @@ class Part(NamedTuple):
     @property
     def place(self) -> str:
         return shown(self.path)
+
+    @property
+    def id_place(self) -> str:
+        """Where its ids stand, for messages."""
+        return f"{self.place}, id column {self.names[0]!r:.80}"
 
     @property
     def header(self) -> list[str]:
@@ -93,18 +96,21 @@ def empty_table(part: Part, value_type: Any) -> Any:
     return pa.table(columns, names=list(part.names))
 
 
-def batches(part: Part, columns: Sequence[int], csv_types: Sequence[Any]) -> Iterator[list[Any]]:
+def batches(part: Part, columns: Sequence[int], value_type: Any = None) -> Iterator[list[Any]]:
     """Some columns of a file as pyarrow arrays, batch by batch.
 
     Args:
         part: The file.
         columns: Their positions in `part.names`, in the order wanted.
-        csv_types: What cells of a CSV file are read as, one type a column. Text is stripped of white space around it.
+        value_type: What cells of a CSV file are read as: text, stripped of white space around it, when not given and in the
+            first of its columns.
 
     Raises:
         ValueError: The file is damaged, or a cell cannot be read; the message names the place.
     """
-    read = _parquet_batches(part, columns) if part.kind == ".parquet" else _csv_batches(part, columns, csv_types)
+    text = pa.string()
+    types = {str(part.order[column]): value_type or text if column else text for column in columns}
+    read = _parquet_batches(part, columns) if part.kind == ".parquet" else _csv_batches(part, types)
     for batch in read:
         if batch.num_rows:
             yield [batch.column(place) for place in range(batch.num_columns)]
@@ -122,23 +128,17 @@ def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
         raise unreadable(part.place, error) from error
 
 
-def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> Iterator[Any]:
-    # By position, since a header may repeat a name.
-    names, wanted = [str(i) for i in range(len(part.names))], [str(part.order[column]) for column in columns]
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(part.path, part.kind))
-    convert = pyarrow.csv.ConvertOptions(
-        column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
-    )
+def _csv_batches(part: Part, types: dict[str, Any]) -> Iterator[Any]:
+    """Batches of the columns of `types`, which are named by their position in the file."""
 
     def opened(*, threads: bool) -> Any:
-        read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK, use_threads=threads)
-        return pyarrow.csv.open_csv(part.path, read_options=read, parse_options=parse, convert_options=convert)
+        options = csv_options(part.path, part.kind, len(part.names), types, skip=part.skip, threads=threads)
+        return pyarrow.csv.open_csv(part.path, **options)
 
     try:
         with opened(threads=True) as reader:
             for batch in reader:
-                trimmed = [pc.utf8_trim_whitespace(c) if pa.types.is_string(c.type) else c for c in batch.columns]
-                yield pa.record_batch(trimmed, names=wanted)
+                yield pa.record_batch(trimmed(batch.columns), names=list(types))
     except (*BROKEN, pa.ArrowException) as error:
         if "Empty CSV file" in str(error):  # a part without rows
             return
@@ -204,6 +204,22 @@ def read_ids(column: Any, place: str, *, integers: bool, before: int = 0) -> Any
     return ids if integers else ids.cast(pa.large_string())
 
 
+def node_batches(
+    part: Part, columns: Sequence[int], value_type: Any = None, *, integers: bool
+) -> Iterator[tuple[Any, list[Any]]]:
+    """The ids of a table of nodes, and some other columns, batch by batch; arguments as for `batches` and `read_ids`."""
+    before = 0
+    for first, *others in batches(part, [0, *columns], value_type):
+        ids = read_ids(first, part.id_place, integers=integers, before=before)
+        yield ids, others
+        before += len(ids)
+
+
+def id_head(part: Part) -> list[tuple[Any, str]]:
+    """The ids in the first rows of a table of nodes, with their place; none if it has no rows."""
+    return [(first, part.id_place) for first, *_ in itertools.islice(batches(part, [0]), 1)]
+
+
 def id_type(integers: bool) -> Any:
     """The pyarrow type of ids."""
     return pa.int64() if integers else pa.large_string()
@@ -212,81 +228,3 @@ def id_type(integers: bool) -> Any:
 def all_integers(columns: Iterable[tuple[Any, str]]) -> bool:
     """Whether the ids in all these columns, each with its place, are integers or written like integers."""
     return all(pa.types.is_int64(as_ids(column, place, parse=True).type) for column, place in columns)
-
-
-class EdgeBatch(NamedTuple):
-    """Some edges: the ids of their ends, and their weights, if they have any, as a float32 array."""
-
-    source: Any
-    target: Any
-    weights: Any
-
-
-class EdgeRows:
-    """The edges of a table, which can be read repeatedly.
-
-    Args:
-        table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
-        weight: The column of weights, as for `read_graph`.
-        columns: What the other columns are called.
-    """
-
-    def __init__(self, table: Table, weight: str | None, columns: Columns = DEFAULT) -> None:
-        self.table, self._names = table, columns.ends
-        self._whole: Edges | None = None
-        self._parts: list[tuple[Part, list[int]]] = []
-        if table.is_array:
-            self._whole = read_edges(table.paths[0], weight, columns)
-            self.weighted = self._whole.weights is not None
-            return
-        unused: dict[str, None] = {}
-        for part, ends in edge_parts(table, columns):
-            others = [name for at, name in enumerate(part.names) if at not in ends]
-            held = weight_name(others, weight, part.place)
-            self._parts.append((part, [*ends] if held is None else [*ends, part.names.index(held)]))
-            unused.update(dict.fromkeys(name for name in others if name != held))
-        widths = {len(read) for _, read in self._parts}
-        if len(widths) > 1:
-            bare = next(part for part, read in self._parts if len(read) == 2)
-            raise ValueError(
-                f"{bare.place} has no edge weights, but other files have; give all the column, or weight='' for none"
-            )
-        self.weighted = widths == {3}
-        warn_of_unused(unused, table.place, weighted=self.weighted)
-
-    @property
-    def num_nodes(self) -> int | None:
-        """Number of nodes of an adjacency matrix; None for other tables."""
-        return None if self._whole is None else self._whole.num_nodes
-
-    @property
-    def count(self) -> int:
-        """About how many edges there are."""
-        return self.table.size.rows if self._whole is None else len(self._whole.source)
-
-    def head(self) -> list[tuple[Any, str]]:
-        """The columns of ids in the first rows, each with its place."""
-        if self._whole is not None:
-            return [(self._whole.source, self._whole.place), (self._whole.target, self._whole.place)]
-        heads = []
-        for part, columns in self._parts[:1]:
-            first = next(batches(part, columns, [pa.string()] * len(columns)), [])
-            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, self._names, strict=False)]
-        return heads
-
-    def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
-        """All edges; ids as for `read_ids`, weights checked."""
-        if self._whole is not None:
-            whole = self._whole
-            source, target = (read_ids(ids, whole.place, integers=integers) for ids in (whole.source, whole.target))
-            yield EdgeBatch(source, target, None if whole.weights is None else pa.array(whole.weights.numpy()))
-        for part, columns in self._parts:
-            before = 0
-            for found in batches(part, columns, [pa.string()] * len(columns)):
-                source, target = (
-                    read_ids(column, f"{part.place}, {end}", integers=integers, before=before)
-                    for column, end in zip(found, self._names, strict=False)
-                )
-                weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
-                yield EdgeBatch(source, target, weights)
-                before += len(source)

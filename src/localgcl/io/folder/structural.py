@@ -4,6 +4,7 @@ Columns of $P^k R$ do not depend on each other. So memory holds as many columns 
 hop, and each group of columns goes to a file of its own. A last pass puts the groups side by side.
 """
 
+import contextlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from localgcl.io.folder.edges import MAPPED
 from localgcl.io.folder.engine import parquet
 from localgcl.io.folder.work import Facts, Job, blocks
 from localgcl.io.ids import ids_to_numpy
-from localgcl.io.numpy_files import write_array, writing
+from localgcl.io.numpy_files import ArrayWriter, write_array
 
 HOPS = 3
 _ROWS, _EDGES = 1 << 16, 1 << 22
@@ -122,7 +123,7 @@ class _Walks:
 def _join(job: Job, names: list[str], nodes: int) -> None:
     """Puts columns side by side in x.npy, and removes their files."""
     parts = [open_array(job.folder, name) for name in names]
-    with writing(job.folder / "x.npy", np.float32, sum(part.shape[1] for part in parts)) as x:
+    with contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, sum(part.shape[1] for part in parts))) as x:
         for rows in blocks(nodes, _ROWS):
             x.append(np.concatenate([part[rows] for part in parts], axis=1))
     del parts

@@ -17,7 +17,8 @@ from typing import Any
 from localgcl.graph.stored import HEADER, NAMES, WORK, FolderError, Header, declared, file_hash, read_header, write_header
 from localgcl.io.folder.engine import Engine, parquet
 from localgcl.io.folder.inputs import Inputs
-from localgcl.io.folder.streams import EdgeRows
+from localgcl.io.folder.rows import EdgeRows, LabelRows
+from localgcl.io.ids import unknown_node
 from localgcl.system.files import locked, replacing
 from localgcl.system.progress import progress
 from localgcl.system.text import shown
@@ -51,6 +52,7 @@ class Job:
     Args:
         inputs: The files.
         edges: The rows of the table of edges.
+        labels: Those of the table of labels, if there is one.
         folder: Where stages write.
         engine: DuckDB.
         progress: Shows the progress of stages.
@@ -60,6 +62,7 @@ class Job:
 
     inputs: Inputs
     edges: EdgeRows
+    labels: LabelRows | None
     folder: Path
     engine: Engine
     progress: Progress
@@ -73,12 +76,20 @@ class Job:
             return f"(SELECT range::{kind} AS id, range AS row FROM range({facts['nodes']}))"
         return f"(SELECT id, file_row_number AS row FROM {parquet(self.folder / 'ids.parquet')})"
 
-    def missing(self, facts: Facts) -> str:
-        """Names the table that defines the nodes, for messages."""
-        table = self.inputs.features
-        place = self.inputs.edges.place if table is None else table.place
-        last = facts["nodes"] - 1
-        return f"{place}, whose {last + 1} rows are the nodes 0 to {last}" if facts["rows_are_nodes"] else place
+    def refuse_unknown(self, facts: Facts, ids: str, place: str, mention: str, **streams: Any) -> None:
+        """Raises ValueError that names the first id that is no node, and counts the others.
+
+        Args:
+            facts: What is known of the nodes.
+            ids: A SELECT of the columns `id` and `place`, by which they are ordered.
+            place: Where the ids stand, for messages.
+            mention: What the user may drop.
+            **streams: The tables of the SELECT, as for `Engine.rows`.
+        """
+        query = f"SELECT id, min(place) AS place FROM ({ids}) e ANTI JOIN {self.nodes(facts)} n ON n.id = e.id GROUP BY id"
+        count, first = self.engine.rows(f"SELECT count(*), arg_min(id, (place, id)) FROM ({query})", **streams)[0]
+        table = self.inputs.features or self.inputs.edges
+        raise unknown_node(place, first, count, table.place, facts["nodes"] if facts["rows_are_nodes"] else None, mention)
 
 
 def blocks(count: int, size: int) -> Iterator[slice]:

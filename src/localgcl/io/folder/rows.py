@@ -1,0 +1,152 @@
+"""Tables of edges and of labels -> batches of ids and weights, of ids and class numbers. They can be read repeatedly."""
+
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from localgcl.io.columns import column_weights, label_array, labels_of
+from localgcl.io.files import read_edges
+from localgcl.io.folder.inputs import Table
+from localgcl.io.folder.streams import Part, batches, edge_parts, id_head, id_parts, id_type, node_batches, read_ids
+from localgcl.io.formats import read_arrays
+from localgcl.io.ids import Edges
+from localgcl.io.labels import class_names, label_texts, read_labels
+from localgcl.io.roles import DEFAULT, Columns, warn_of_unused, weight_name
+from localgcl.system.text import listed
+
+
+class EdgeBatch(NamedTuple):
+    """Some edges: the ids of their ends, and their weights, if they have any, as a float32 array."""
+
+    source: Any
+    target: Any
+    weights: Any
+
+
+class EdgeRows:
+    """The edges of a table, which can be read repeatedly.
+
+    Args:
+        table: CSV, TSV and Parquet files are read in batches, a NumPy file at once.
+        weight: The column of weights, as for `read_graph`.
+        columns: What the other columns are called.
+    """
+
+    def __init__(self, table: Table, weight: str | None, columns: Columns = DEFAULT) -> None:
+        self.table, self._names = table, columns.ends
+        self._whole: Edges | None = None
+        self._parts: list[tuple[Part, list[int]]] = []
+        if table.is_array:
+            self._whole = read_edges(table.paths[0], weight, columns)
+            self.weighted = self._whole.weights is not None
+            return
+        unused: dict[str, None] = {}
+        for part, ends in edge_parts(table, columns):
+            others = [name for at, name in enumerate(part.names) if at not in ends]
+            held = weight_name(others, weight, part.place)
+            self._parts.append((part, [*ends] if held is None else [*ends, part.names.index(held)]))
+            unused.update(dict.fromkeys(name for name in others if name != held))
+        widths = {len(read) for _, read in self._parts}
+        if len(widths) > 1:
+            bare = next(part for part, read in self._parts if len(read) == 2)
+            raise ValueError(
+                f"{bare.place} has no edge weights, but other files have; give all the column, or weight='' for none"
+            )
+        self.weighted = widths == {3}
+        warn_of_unused(unused, table.place, weighted=self.weighted)
+
+    @property
+    def num_nodes(self) -> int | None:
+        """Number of nodes of an adjacency matrix; None for other tables."""
+        return None if self._whole is None else self._whole.num_nodes
+
+    @property
+    def count(self) -> int:
+        """About how many edges there are."""
+        return self.table.size.rows if self._whole is None else len(self._whole.source)
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The columns of ids in the first rows, each with its place."""
+        if self._whole is not None:
+            return [(self._whole.source, self._whole.place), (self._whole.target, self._whole.place)]
+        heads = []
+        for part, columns in self._parts[:1]:
+            first = next(batches(part, columns), [])
+            heads += [(column, f"{part.place}, {end}") for column, end in zip(first, self._names, strict=False)]
+        return heads
+
+    def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
+        """All edges; ids as for `read_ids`, weights checked."""
+        if self._whole is not None:
+            whole = self._whole
+            source, target = (read_ids(ids, whole.place, integers=integers) for ids in (whole.source, whole.target))
+            yield EdgeBatch(source, target, None if whole.weights is None else pa.array(whole.weights.numpy()))
+        for part, columns in self._parts:
+            before = 0
+            for found in batches(part, columns):
+                source, target = (
+                    read_ids(column, f"{part.place}, {end}", integers=integers, before=before)
+                    for column, end in zip(found, self._names, strict=False)
+                )
+                weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
+                yield EdgeBatch(source, target, weights)
+                before += len(source)
+
+
+class LabelRows:
+    """The labels of a table, which can be read repeatedly."""
+
+    def __init__(self, table: Table, id: str | None = None) -> None:
+        self.table = table
+        self.array: NDArray[np.int64] | None = None
+        """One class number a node, where the file has no ids."""
+        self._names: tuple[str, ...] | None = None
+        self._parts: list[Part] = []
+        if not table.is_array:
+            self._parts = id_parts(table, id)
+            first = self._parts[0]
+            if len(first.names) != 2:
+                raise ValueError(f"{first.place} has the columns {listed(first.names)}; labels need two: id and label")
+            return
+        y = read_arrays(table.paths[0], table.kinds[0], ("y",))["y"]
+        if isinstance(y, sp.csr_array):
+            raise ValueError(f"{table.place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class per node")
+        self.array, self._names = read_labels(y, table.place)
+
+    @property
+    def num_nodes(self) -> int | None:
+        return None if self.array is None else len(self.array)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the classes, if the labels have any. One pass over the labels of a table."""
+        if self.array is not None:
+            return self._names
+        texts: set[str] = set()
+        for part in self._parts:
+            for (column,) in batches(part, [1]):
+                labels = label_array(column, part.place)
+                if labels.dtype.kind in "iuf":
+                    return None
+                texts.update(label_texts(labels).tolist())
+        return class_names(texts) or None
+
+    def head(self) -> list[tuple[Any, str]]:
+        """The ids in the first rows, with their place."""
+        return [head for part in self._parts[:1] for head in id_head(part)]
+
+    def stream(self, *, integers: bool) -> tuple[Any, Iterator[Any]]:
+        """Schema and batches: id and label."""
+        schema = pa.schema([("id", id_type(integers)), ("label", pa.int64())])
+        return schema, self._batches(schema, integers=integers)
+
+    def _batches(self, schema: Any, *, integers: bool) -> Iterator[Any]:
+        for part in self._parts:
+            for ids, (labels,) in node_batches(part, [1], integers=integers):
+                numbers = labels_of(pa.table({"id": ids, "label": labels}), part.place, names=self.names or ()).values
+                yield pa.record_batch([ids, pa.array(numbers)], schema=schema)
