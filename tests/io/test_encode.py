@@ -102,6 +102,8 @@ def test_convert_encodes_as_read_graph_does(tmp_path: Path, rows: int, monkeypat
     assert (opened.feature_names, opened.encoding) == (read.feature_names, json.loads(json.dumps(read.encoding)))
     with pytest.raises(ValueError, match="graph of other files or options"):
         convert(edges, tmp_path / "graph", features=x)
+    with pytest.raises(ValueError, match=r"bare\.csv has no column of features left"):
+        convert(edges, tmp_path / "no", features=put(tmp_path / "bare.csv", "id\na\nb\n"), columns=Columns(encode="auto"))
 
 
 def test_without_it_all_columns_are_listed_at_once(tmp_path: Path) -> None:

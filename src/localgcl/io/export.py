@@ -6,6 +6,7 @@ to `localgcl embed`.
 
 import contextlib
 import errno
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -117,18 +118,24 @@ def check_columns_file(path: str | os.PathLike[str], *, overwrite: bool) -> None
 def write_columns(path: str | os.PathLike[str], columns: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Writes arrays of equal length as columns of a table, whole or not at all."""
     import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
 
     path = Path(path)
     check_columns_file(path, overwrite=overwrite)
     table = pa.table(dict(columns))
     with new_file(path, overwrite=overwrite) as file:
-        if path.suffix.lower() == ".parquet":
-            pyarrow.parquet.write_table(table, file)
-        else:
-            delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(delimiter=delimiter))
+        _write_table(file, table, path.suffix.lower())
+
+
+def _write_table(file: BinaryIO, table: Any, kind: str) -> None:
+    """Writes a pyarrow table in one of the formats of `SUFFIXES`."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if kind == ".parquet":
+        pyarrow.parquet.write_table(table, file)
+    else:
+        options = pyarrow.csv.WriteOptions(delimiter="\t" if kind == ".tsv" else ",")
+        pyarrow.csv.write_csv(table, file, options)
 
 
 def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
@@ -158,20 +165,8 @@ def embedding_table(matrix: Array, ids: Array) -> Any:
     return pa.table(columns)
 
 
-def _write_parquet(file: BinaryIO, matrix: Array, ids: Array) -> None:
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(embedding_table(matrix, ids), file)
-
-
-def _write_csv(file: BinaryIO, matrix: Array, ids: Array, delimiter: str = ",") -> None:
-    import pyarrow.csv
-
-    pyarrow.csv.write_csv(embedding_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
-
-
-def _write_tsv(file: BinaryIO, matrix: Array, ids: Array) -> None:
-    _write_csv(file, matrix, ids, delimiter="\t")
+def _write_columns(file: BinaryIO, matrix: Array, ids: Array, kind: str) -> None:
+    _write_table(file, embedding_table(matrix, ids), kind)
 
 
 def _write_word2vec(file: BinaryIO, matrix: Array, ids: Array) -> None:
@@ -205,9 +200,7 @@ def _write_faiss(file: BinaryIO, matrix: Array, ids: Array) -> None:
 
 WRITERS: dict[str, Writer] = {
     ".npy": _write_npy,
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
+    **{kind: functools.partial(_write_columns, kind=kind) for kind in (".parquet", ".csv", ".tsv")},
     ".txt": _write_word2vec,
     ".faiss": _write_faiss,
 }

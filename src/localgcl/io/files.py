@@ -215,10 +215,17 @@ def read_classes(path: Path, columns: Columns = DEFAULT) -> Rows:
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
         return labels_of(id_table(path, kind, pa.string(), columns), place, parse_ids=True, id=columns.id)
-    y = read_arrays(path, kind, ("y",))["y"]
+    return Rows(place, None, *read_labels(label_values(path, kind), place))
+
+
+def label_values(path: Path, kind: str) -> Array:
+    """The labels or targets in a NumPy file; ValueError if they are a sparse matrix."""
+    y: Any = read_arrays(path, kind, ("y",))["y"]
     if isinstance(y, sp.csr_array):
-        raise ValueError(f"{place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
-    return Rows(place, None, *read_labels(y, place))
+        raise ValueError(
+            f"{shown(path)} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node"
+        )
+    return np.asarray(y)
 
 
 @dataclasses.dataclass(frozen=True)

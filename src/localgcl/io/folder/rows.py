@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.io.columns import column_weights, label_array, labels_of
-from localgcl.io.files import read_edges
+from localgcl.io.files import label_values, read_edges
 from localgcl.io.folder.inputs import Table
 from localgcl.io.folder.streams import Part, batches, edge_parts, id_head, id_parts, id_type, node_batches, read_ids
-from localgcl.io.formats import read_arrays
 from localgcl.io.ids import Edges
 from localgcl.io.labels import class_names, label_texts, read_labels
 from localgcl.io.roles import DEFAULT, Columns, warn_of_unused, weight_name
@@ -113,9 +111,7 @@ class LabelRows:
             if len(first.names) != 2:
                 raise ValueError(f"{first.place} has the columns {listed(first.names)}; labels need two: id and label")
             return
-        y = read_arrays(table.paths[0], table.kinds[0], ("y",))["y"]
-        if isinstance(y, sp.csr_array):
-            raise ValueError(f"{table.place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class per node")
+        y = label_values(table.paths[0], table.kinds[0])
         self.array, self._names = read_labels(y, table.place)
 
     @property

@@ -4,7 +4,6 @@ Ids are integers if the ids of all tables are, else text, as in `read_graph`.
 """
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from localgcl.io.folder.inputs import Table
 from localgcl.io.formats import bad_cell, csv_options, edge_header, id_header, trimmed
 from localgcl.io.ids import as_ids, first_empty, plain
 from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
-from localgcl.io.tables import ids_first
+from localgcl.io.tables import ids_first, index_levels
 from localgcl.system.text import listed, shown
 
 _ROWS = 1 << 16
@@ -166,15 +165,10 @@ def _parquet_names(path: Path) -> list[str]:
 
 def _id_first_names(path: Path) -> list[str]:
     """The columns of a Parquet file, the pandas index first where it holds the ids."""
-    schema = _schema(path)
-    text = (schema.metadata or {}).get(b"pandas", b"{}")
-    try:
-        levels = json.loads(text).get("index_columns", [])
-    except (ValueError, RecursionError, AttributeError) as error:
-        raise unreadable(f"the pandas metadata of {shown(path)}", error) from error
-    if any(isinstance(level, dict) and level.get("name") is not None for level in levels):
-        raise ValueError(f"{shown(path)} has its ids in the index of a pandas frame alone; write it after reset_index()")
-    names: list[str] = ids_first(schema.empty_table(), shown(path)).column_names
+    table, place = _schema(path).empty_table(), shown(path)
+    if any(isinstance(level, dict) and level.get("name") is not None for level in index_levels(table, place)):
+        raise ValueError(f"{place} has its ids in the index of a pandas frame alone; write it after reset_index()")
+    names: list[str] = ids_first(table, place).column_names
     return names
 
 
