@@ -24,8 +24,7 @@ from localgcl.io.roles import (
     Columns,
     check_dropped,
     end_columns,
-    id_column,
-    put_first,
+    id_first,
     warn_of_unused,
     weight_name,
 )
@@ -156,7 +155,7 @@ def check_finite(x: Any, place: str, ids: Ids) -> None:
 def with_id_first(table: Any, id: str | None, place: str) -> Any:
     """The table with the column of node ids first: `id`, or the one that comes first."""
     table = ids_first(table, place)
-    return table.select(put_first(table.num_columns, id_column(table.column_names, id, place)))
+    return table.select(id_first(table.column_names, id, place))
 
 
 def _without_dropped(table: Any, columns: Columns, place: str) -> Any:
@@ -182,7 +181,8 @@ def refuse_mixed(table: Any, place: str) -> None:
     no_numbers, empty = _offending(table)
     if len(no_numbers) + len(empty) > 1:
         wrong = {"are no numbers": no_numbers, "have empty cells": empty}
-        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in wrong.items() if names]
+        named = {what: ", ".join(f"{name!r:.80}" for name in names) for what, names in wrong.items() if names}
+        counted = [f"{len(wrong[what])} columns {what}: {names}" for what, names in named.items()]
         raise ValueError(f"{place}: {', and '.join(counted)}; {_OTHERWISE}")
     if no_numbers:
         kind = str(_value_type(table.column(no_numbers[0]).type)).removeprefix("large_")
@@ -194,10 +194,6 @@ def _offending(table: Any) -> tuple[list[str], list[str]]:
     columns = dict(zip(table.column_names[1:], table.columns[1:], strict=True))
     no_numbers = [name for name, column in columns.items() if not _is_number(column.type)]
     return no_numbers, [name for name, column in columns.items() if column.null_count and name not in no_numbers]
-
-
-def _all(names: Sequence[str]) -> str:
-    return ", ".join(f"{name!r:.80}" for name in names)
 
 
 def _value_type(kind: Any) -> Any:

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from localgcl.io.damage import BROKEN, FREE, check_expansion, decoding, unreadable
 from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npy, read_npz, read_sparse
-from localgcl.io.roles import DEFAULT, ENDS, Columns, end_columns, id_column
+from localgcl.io.roles import DEFAULT, ENDS, Columns, end_columns, id_first
 from localgcl.system.text import listed, shown
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
@@ -71,18 +71,18 @@ def id_table(path: Path, kind: str, value_type: Any, columns: Columns = DEFAULT)
     """A table with a column of node ids; other columns of a CSV file are read as `value_type`, those to drop as text."""
     if kind == ".parquet":
         return read_parquet(path, shown(path))
-    header, at = id_header(path, kind, columns.id)
-    texts = {header[at], *(columns.drop or ())}
+    header, order = id_header(path, kind, columns.id)
+    texts = {header[order[0]], *(columns.drop or ())}
     types = [pa.string() if name in texts else value_type for name in header]
     return _read_csv(path, kind, header, types, skip=1)
 
 
-def id_header(path: Path, kind: str, id: str | None) -> tuple[list[str], int]:
-    """The columns of a text table, and the position of the node ids among them; ValueError if they are not there."""
+def id_header(path: Path, kind: str, id: str | None) -> tuple[list[str], list[int]]:
+    """The columns of a text table, and their positions, that of the node ids first; ValueError if they are not there."""
     header = first_row(path, kind)
     if not id and looks_like_data(header):
         raise ValueError(f"{shown(path)}: the first row ({listed(header)}) looks like data; add a header line such as id,a,b")
-    return header, id_column(header, id, shown(path))
+    return header, id_first(header, id, shown(path))
 
 
 def read_arrays(path: Path, kind: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -220,18 +220,18 @@ def read_parquet(path: Path, place: str) -> Any:
         place: What to call it in messages.
     """
     stored = path.stat().st_size
-    with _arrow_decoding(place):
+    with arrow_decoding(place):
         file = pyarrow.parquet.ParquetFile(path)
     with file:
-        with _arrow_decoding(place):
+        with arrow_decoding(place):
             flat = [field for field in file.schema_arrow if not pa.types.is_nested(field.type)]
             texts = [field.name for field in flat if _is_text(field.type)]
             declared = _declared_bytes(file.metadata, flat)
         check_expansion(declared, stored, place)
-        with _arrow_decoding(place):
+        with arrow_decoding(place):
             repeated = _repeated_text_bytes(path, file.metadata.num_row_groups, texts) if texts else 0
         check_expansion(repeated, stored, place)
-        with _arrow_decoding(place):
+        with arrow_decoding(place):
             some = [field.name for field in flat] if len(flat) < len(file.schema_arrow) else None
             table = file.read(columns=some)
             table.validate(full=True)  # pyarrow does not look whether text is UTF-8 before somebody prints it
@@ -242,7 +242,8 @@ def read_parquet(path: Path, place: str) -> Any:
 
 
 @contextlib.contextmanager
-def _arrow_decoding(place: str) -> Iterator[None]:
+def arrow_decoding(place: str) -> Iterator[None]:
+    """As `decoding`, for any exception of pyarrow, too."""
     try:
         with decoding(place):
             yield

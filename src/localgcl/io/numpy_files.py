@@ -13,7 +13,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,8 +119,16 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
         return _read_array(cast(io.BufferedIOBase, file), member.file_size)
 
 
-def _read_array(file: io.BufferedIOBase, size: int) -> Array:
-    """The array at the head of a file of `size` bytes."""
+class _Declared(NamedTuple):
+    """What the header of an NPY file says."""
+
+    kind: np.dtype[Any]
+    fortran_order: bool
+    shape: tuple[int, ...]
+
+
+def declared(file: io.BufferedIOBase, size: int) -> _Declared:
+    """What an NPY file of `size` bytes declares in its header, which is read; ValueError if it cannot be there."""
     start = file.read(len(_MAGIC) + 2)
     width = _LENGTH_BYTES.get((start[-2], start[-1])) if start[: len(_MAGIC)] == _MAGIC and len(start) == 8 else None
     if width is None:
@@ -128,18 +136,7 @@ def _read_array(file: io.BufferedIOBase, size: int) -> Array:
     length = int.from_bytes(file.read(width), "little")
     if length > min(size, _LONGEST_HEADER):
         raise ValueError(f"its header has {length:,} bytes")
-    kind, fortran_order, shape = _header(file.read(length))
-    count = math.prod(shape)
-    there = size - len(start) - width - length
-    if count * kind.itemsize > there:
-        raise ValueError(f"it declares shape {shape} of {kind}, {count * kind.itemsize:,} bytes, but has {there:,}")
-    values = _native(_read_values(file, count * kind.itemsize).view(kind))
-    return values.reshape(shape[::-1]).T if fortran_order else values.reshape(shape)
-
-
-def _header(text: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
-    """Type, order and shape that a header declares."""
-    entries = re.fullmatch(r"\{(.*)\}", text.decode("utf-8").strip())
+    entries = re.fullmatch(r"\{(.*)\}", file.read(length).decode("utf-8").strip())
     items = _ITEM.finditer(entries[1]) if entries else []
     header = {key: value for item in items for key, value in item.groupdict().items() if value is not None}
     if entries is None or _ITEM.sub("", entries[1]).strip() or len(header) != 3:
@@ -150,7 +147,17 @@ def _header(text: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
     sides = tuple(int(side) for side in re.findall(r"\d+", shape)) if _SHAPE.fullmatch(shape) else (2**63,)
     if len(sides) > _MOST_AXES or max(sides, default=0) >= 2**63:
         raise ValueError(f"its shape is {shape!r:.40}")
-    return np.dtype(descr), order == "True", sides
+    kind, there = np.dtype(descr), size - len(start) - width - length
+    if math.prod(sides) * kind.itemsize > there:
+        raise ValueError(f"it declares shape {sides} of {kind}, {math.prod(sides) * kind.itemsize:,} bytes, but has {there:,}")
+    return _Declared(kind, order == "True", sides)
+
+
+def _read_array(file: io.BufferedIOBase, size: int) -> Array:
+    """The array at the head of a file of `size` bytes."""
+    kind, fortran_order, shape = declared(file, size)
+    values = _native(_read_values(file, math.prod(shape) * kind.itemsize).view(kind))
+    return values.reshape(shape[::-1]).T if fortran_order else values.reshape(shape)
 
 
 def _read_values(file: io.BufferedIOBase, count: int) -> NDArray[np.uint8]:

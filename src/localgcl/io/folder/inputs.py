@@ -91,16 +91,12 @@ class Inputs:
     columns: Columns = DEFAULT
 
     @property
-    def tables(self) -> dict[str, Table]:
-        given = {"edges": self.edges, "features": self.features, "labels": self.labels}
-        return {role: table for role, table in given.items() if table is not None}
-
-    @property
     def fingerprint(self) -> str:
         """A hash of the options and of the path, size and time of every file."""
         files = {
             role: [[os.path.abspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in table.paths]
-            for role, table in self.tables.items()
+            for role, table in (("edges", self.edges), ("features", self.features), ("labels", self.labels))
+            if table is not None
         }
         # Columns only where they are named: folders that were made before there were names stay valid.
         named: dict[str, Any] = {f"column {role}": name for role, name in self.columns._asdict().items() if name is not None}

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from localgcl.io.damage import decoding
 from localgcl.io.files import as_matrix, finite_floats, read_features
 from localgcl.io.folder.engine import literal, parquet
-from localgcl.io.folder.features import FeatureBlocks
 from localgcl.io.folder.inputs import Table
+from localgcl.io.folder.rows import FeatureBlocks
 from localgcl.io.folder.streams import empty_table, id_parts, id_type
 from localgcl.io.folder.work import Facts, Job, blocks
 from localgcl.io.ids import check_labels

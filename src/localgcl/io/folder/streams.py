@@ -13,11 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from localgcl.graph.checks import check_distinct
-from localgcl.io.damage import BROKEN, unreadable
+from localgcl.io.damage import BROKEN
 from localgcl.io.folder.inputs import Table
-from localgcl.io.formats import bad_cell, csv_options, edge_header, id_header, trimmed
+from localgcl.io.formats import arrow_decoding, bad_cell, csv_options, edge_header, id_header, trimmed
 from localgcl.io.ids import as_ids, first_empty, plain
-from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
+from localgcl.io.roles import DEFAULT, Columns, end_columns, id_first
 from localgcl.io.tables import ids_first, index_levels
 from localgcl.system.text import listed, shown
 
@@ -70,11 +70,10 @@ def id_parts(table: Table, id: str | None = None) -> list[Part]:
         place = shown(path)
         if kind == ".parquet":
             names = _id_first_names(path)
-            at = id_column(names, id, place)
+            order = id_first(names, id, place)
         else:
-            names, at = id_header(path, kind, id)
+            names, order = id_header(path, kind, id)
         check_distinct(names, place)
-        order = put_first(len(names), at)
         parts.append(Part(path, kind, tuple(names[column] for column in order), 1, tuple(order)))
     first = parts[0]
     for part in parts:
@@ -118,13 +117,10 @@ def batches(part: Part, columns: Sequence[int], value_type: Any = None) -> Itera
 def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
     names = [part.names[column] for column in columns]
     rows = max(1024, min(_ROWS, _CELLS // len(names)))
-    try:
-        with pyarrow.parquet.ParquetFile(part.path, pre_buffer=False) as file:
-            for batch in file.iter_batches(rows, columns=names):
-                batch.validate(full=True)  # pyarrow does not look whether text is UTF-8
-                yield batch.select(names)
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(part.place, error) from error
+    with arrow_decoding(part.place), pyarrow.parquet.ParquetFile(part.path, pre_buffer=False) as file:
+        for batch in file.iter_batches(rows, columns=names):
+            batch.validate(full=True)  # pyarrow does not look whether text is UTF-8
+            yield batch.select(names)
 
 
 def _csv_batches(part: Part, types: dict[str, Any]) -> Iterator[Any]:
@@ -151,10 +147,8 @@ def _csv_batches(part: Part, types: dict[str, Any]) -> Iterator[Any]:
 
 
 def _schema(path: Path) -> Any:
-    try:
+    with arrow_decoding(shown(path)):
         return pyarrow.parquet.read_schema(path)
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(shown(path), error) from error
 
 
 def _parquet_names(path: Path) -> list[str]:

@@ -131,7 +131,9 @@ class Work:
     def record(self, stage: str, facts: Facts) -> None:
         """Notes that a stage is done."""
         for name in facts["files"]:
-            self.hashes[name] = _settled_hash(self.folder / name)
+            with (self.folder / name).open("r+b") as file:  # hashed once it is on the disk
+                os.fsync(file.fileno())
+            self.hashes[name] = file_hash(self.folder / name)
         self.stages[stage] = facts
         self._save()
 
@@ -181,7 +183,9 @@ def remove_ours(out: Path) -> None:
     Raises:
         FolderError: Header or state is damaged, so that it is unknown what was made.
     """
-    _check_idle(out)
+    if (out / WORK / LOCK).exists():
+        with locked(out / WORK / LOCK, otherwise=_busy(out)):
+            pass  # no other process converts into it
     names: set[str] = set()
     if (out / HEADER).exists():
         names |= set(declared(out).files)
@@ -205,13 +209,6 @@ def claimed(work: Work) -> Iterator[None]:
         yield
 
 
-def _check_idle(out: Path) -> None:
-    """Raises FolderError if another process converts into `out`."""
-    if (out / WORK / LOCK).exists():
-        with locked(out / WORK / LOCK, otherwise=_busy(out)):
-            pass
-
-
 def _busy(out: Path) -> FolderError:
     return FolderError(f"another process converts into {shown(out)}; wait for it, or choose another --out")
 
@@ -220,13 +217,10 @@ def _refuse_foreign(out: Path) -> None:
     """Raises FolderError if a foreign file has a name that a conversion would write. Other files may stay."""
     inside = {entry.name for entry in os.scandir(out)} & {*NAMES, HEADER}
     if (out / WORK).exists():  # killed before it wrote its state
-        inside |= {f"{WORK}/{entry.name}" for entry in os.scandir(out / WORK) if not _is_scratch(entry.name)}
+        found = {entry.name for entry in os.scandir(out / WORK)} - {LOCK, SPILL}
+        inside |= {f"{WORK}/{name}" for name in found if not name.startswith(f".{STATE}.")}
     if inside:
         raise FolderError(f"{shown(out)} holds {min(inside)!r:.80}, which localgcl convert did not make; choose another --out")
-
-
-def _is_scratch(name: str) -> bool:
-    return name in (LOCK, SPILL) or name.startswith(f".{STATE}.")
 
 
 def _read_state(folder: Path) -> dict[str, Any] | None:
@@ -243,10 +237,3 @@ def _read_state(folder: Path) -> dict[str, Any] | None:
             f"{shown(path)} is damaged; delete the folder {shown(folder)} and run localgcl convert again"
         ) from error
     return state
-
-
-def _settled_hash(path: Path) -> str:
-    """SHA-256 of a file, once it is on the disk."""
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-    return file_hash(path)
