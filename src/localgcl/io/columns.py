@@ -19,15 +19,7 @@ from localgcl.io.cells import NUMBER, cells_of, values
 from localgcl.io.encode import Encoding, fit_encoding
 from localgcl.io.ids import Edges, Ids, Rows, as_ids, first_empty, plain, repeated
 from localgcl.io.labels import read_labels
-from localgcl.io.roles import (
-    DEFAULT,
-    Columns,
-    check_dropped,
-    end_columns,
-    id_first,
-    warn_of_unused,
-    weight_name,
-)
+from localgcl.io.roles import DEFAULT, Columns, check_dropped, end_columns, id_first, warn_of_unused, weight_name
 from localgcl.io.tables import ids_first
 from localgcl.system.text import listed
 
@@ -66,11 +58,7 @@ def edges_of(
 def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Columns = DEFAULT) -> Rows:
     """The features as a float32 matrix, with the names of its columns: the id, and one number per other column.
 
-    Args:
-        table: A pyarrow table.
-        place: Where it comes from, for messages.
-        parse_ids: Read ids that are written like integers as integers (see `as_ids`).
-        columns: Which column has the node ids, which ones to leave out, and how the others become numbers.
+    Arguments are as for `edges_of`; `columns` says how the others become numbers.
     """
     table = with_id_first(table, columns.id, place)
     if table.num_columns < 2:
@@ -229,13 +217,7 @@ def as_floats(column: Any) -> NDArray[np.float32]:
 
 
 def column_weights(column: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
-    """The weights in a pyarrow column, numbers or text.
-
-    Args:
-        column: One weight an edge.
-        source: Id of the node that each edge leaves.
-        target: Id of the node that each edge enters.
-        place: Where the column stands, for messages.
+    """The weights in a pyarrow column, numbers or text, of edges between nodes of these ids.
 
     Raises:
         ValueError: A weight is empty, no number, negative, NaN or infinite; the message names its edge.

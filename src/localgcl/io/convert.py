@@ -199,11 +199,7 @@ def _id_array(node_ids: Any) -> Any:
         return np.array(ids)
     if len({type(name) for name in ids}) > 1 or all(isinstance(name, str) for name in ids):
         return np.array([str(name) for name in ids])
-    # One by one, or numpy makes a matrix of a list of tuples.
-    array = np.empty(len(ids), dtype=object)
-    for i, name in enumerate(ids):
-        array[i] = name
-    return array
+    return np.fromiter(ids, dtype=object, count=len(ids))  # not np.array, which makes a matrix of a list of tuples
 
 
 def _name(ids: Any, row: int) -> Any:

@@ -24,6 +24,7 @@ from localgcl.io.encode import Column, as_encoding, fit_column
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Rows, as_ids, join
 from localgcl.io.labels import read_labels
+from localgcl.io.libraries import from_matrix
 from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npz
 from localgcl.io.roles import DEFAULT, Columns, refuse_weight_name, warn_of_unused, weight_name
 from localgcl.system.text import shown
@@ -128,7 +129,12 @@ def read_edges(path: Path, weight: str | None, columns: Columns = DEFAULT) -> Ed
         matrix = read_arrays(path, kind, ("edge_index",))["edge_index"]
         nodes = matrix.shape[0]
         check_expansion(_NODE_BYTES * nodes, path.stat().st_size, place, f"as CSR if the graph has {nodes:,} nodes")
-        return _adjacency_edges(place, matrix, weighted=weight is None)
+        parts = from_matrix(matrix, place)
+        source, target = (as_ids(ends, place) for ends in (parts.source, parts.target))
+        weights = None
+        if weight is None:
+            weights = as_weights(parts.weights, len(source), edge_of(source, target), place)
+        return Edges(place, source, target, nodes, weights)
     return _array_edges(path, kind, names, weight, columns)
 
 
@@ -161,16 +167,6 @@ def _ends(place: str, arrays: dict[str, Array], columns: Columns) -> tuple[Array
     if pair.ndim != 2 or 2 not in pair.shape:
         raise ValueError(f"{place} has shape {pair.shape}; edges need shape (m, 2) or (2, m)")
     return (pair[0], pair[1]) if pair.shape[0] == 2 else (pair[:, 0], pair[:, 1])
-
-
-def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
-    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"{place} has shape {matrix.shape}; an adjacency matrix must be square, with a row for each node")
-    entries = matrix.tocoo()
-    stored = entries.data != 0  # an explicit zero is no edge
-    source, target = (as_ids(ends[stored], place) for ends in entries.coords)
-    weights = as_weights(entries.data[stored], len(source), edge_of(source, target), place) if weighted else None
-    return Edges(place, source, target, matrix.shape[0], weights)
 
 
 def read_features(path: Path, columns: Columns = DEFAULT) -> Rows:

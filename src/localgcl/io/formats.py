@@ -213,12 +213,7 @@ def bad_cell(path: Path, header: Sequence[str], error: Exception) -> ValueError:
 
 
 def read_parquet(path: Path, place: str) -> Any:
-    """The table in a Parquet file; ValueError if it is damaged, empty, or far larger in memory than on disk.
-
-    Args:
-        path: The file.
-        place: What to call it in messages.
-    """
+    """The table in a Parquet file; ValueError, which calls it `place`, if it is damaged, empty, or far larger in memory."""
     stored = path.stat().st_size
     with arrow_decoding(place):
         file = pyarrow.parquet.ParquetFile(path)

@@ -81,16 +81,7 @@ class Nodes(NamedTuple):
 
 
 def unknown_node(place: str, first: Any, count: int, nodes: str, numbered: int | None, mention: str) -> ValueError:
-    """The error about ids that are no nodes.
-
-    Args:
-        place: Where they stand.
-        first: The first of them.
-        count: Their number.
-        nodes: Where the rows are that define the nodes.
-        numbered: The number of these rows, where row i is node i.
-        mention: What the user may drop: "edges" or "label".
-    """
+    """The error about `count` ids at `place` that are no rows of `nodes`, which are `numbered` without ids unless None."""
     more = f" (and {count - 1} more)" if count > 1 else ""
     rows = "" if numbered is None else f", whose {numbered} rows are the nodes 0 to {numbered - 1}"
     return ValueError(f"{place} {first!r:.80}{more} has no row in {nodes}{rows}; add its row or drop its {mention}")

@@ -73,7 +73,7 @@ def _written(path: Path, *, packed: bool) -> FileSize:
     """Size of a text file, extrapolated from the cells and bytes of its first rows."""
     size = path.stat().st_size
     with path.open("rb") as raw:
-        head = (gzip.open(raw) if packed else raw).read(_SAMPLE)
+        head = (gzip.GzipFile(fileobj=raw) if packed else raw).read(_SAMPLE)
         if packed:
             size = round(size * len(head) / max(1, min(raw.tell(), size)))
     whole = head[: head.rfind(b"\n") + 1] or head

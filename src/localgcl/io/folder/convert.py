@@ -15,7 +15,7 @@ from localgcl.io.folder.nodes import write_labels, write_nodes
 from localgcl.io.folder.rows import EdgeRows, LabelRows
 from localgcl.io.folder.streams import NotIntegers, all_integers, id_head, id_parts
 from localgcl.io.folder.structural import write_structural
-from localgcl.io.folder.work import SPILL, Facts, Job, Progress, Work, claimed, finished, remove_ours
+from localgcl.io.folder.work import SPILL, Facts, Job, Work, claimed, finished, remove_ours
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown
@@ -90,13 +90,13 @@ def convert(
         work.load()
         if work.stages:
             say(f"going on in {shown(out)} after: {', '.join(work.stages)}")
-        header = _header(inputs, _run(work, inputs, allowed, Progress(say, bar=progress_bar)), work.inputs)
+        header = _header(inputs, _run(work, inputs, allowed, say, progress_bar), work.inputs)
         whole = work.publish(header)
         work.clean()
     return whole
 
 
-def _run(work: Work, inputs: Inputs, memory: int, progress: Progress) -> Facts:
+def _run(work: Work, inputs: Inputs, memory: int, say: Callable[[str], None], bar: bool) -> Facts:
     """Runs the stages that are not done."""
     id, features = inputs.columns.id, inputs.features
     rows = EdgeRows(inputs.edges, inputs.weight, inputs.columns)
@@ -109,12 +109,12 @@ def _run(work: Work, inputs: Inputs, memory: int, progress: Progress) -> Facts:
         for name, stage in STAGES.items():
             if name not in work.stages:
                 assert work.integers is not None
-                job = Job(inputs, rows, labels, work.folder, engine, progress, work.integers, memory)
+                job = Job(inputs, rows, labels, work.folder, engine, say, bar, work.integers, memory)
                 work.record(name, stage(job, work.facts))
         return work.facts
     except NotIntegers:  # the heads of the files misled: all ids are text
         work.begin(integers=False)
-        return _run(work, inputs, memory, progress)
+        return _run(work, inputs, memory, say, bar)
     finally:
         engine.close()
 

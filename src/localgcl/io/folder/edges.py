@@ -52,7 +52,7 @@ def map_edges(job: Job, facts: Facts) -> Facts:
     kind = "INTEGER" if index_type(facts["nodes"]) is np.int32 else "BIGINT"
     weight = ", e.w" if job.edges.weighted else ""
     rows = _EdgeStream(job)
-    with job.progress.stage("edges", job.edges.count) as done:
+    with job.stage("edges", job.edges.count) as done:
         nodes = job.nodes(facts)
         query = (
             f"SELECT a.row::{kind} AS s, b.row::{kind} AS t{weight} FROM edge_rows e "
@@ -84,7 +84,7 @@ def write_edges(job: Job, facts: Facts) -> Facts:
     merging = Merging(weighted=weighted)
     sums = job.folder / "sums.npy"
     with (
-        job.progress.stage("sorting", 2 * (facts["rows"] - facts["loops"])) as done,
+        job.stage("sorting", 2 * (facts["rows"] - facts["loops"])) as done,
         contextlib.closing(ArrayWriter(job.folder / "indices.npy", index_type(n))) as indices,
         contextlib.closing(ArrayWriter(sums, np.float64)) as weights,
     ):

@@ -38,7 +38,7 @@ def _table_features(job: Job, table: Table) -> Facts:
     found = FeatureBlocks(parts, table.place, job.inputs.columns)
     names = found.names
     with (
-        job.progress.stage("features", table.size.rows, "nodes") as done,
+        job.stage("features", table.size.rows, "nodes") as done,
         contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, len(names))) as x,
         contextlib.closing(IdWriter(job.folder / IDS, integers=job.integers)) as ids,
     ):
@@ -73,12 +73,13 @@ def _array_features(job: Job, table: Table) -> Facts:
         x: Any = read_features(path, job.inputs.columns).values  # refuses columns to encode or drop
     else:
         with decoding(table.place):
-            x = as_matrix(np.load(path, mmap_mode="r", allow_pickle=False), table.place)
+            x = np.load(path, mmap_mode="r", allow_pickle=False)
+        x = as_matrix(x, table.place)
     if isinstance(x, sp.csr_array):
         return _facts(job, x.shape[0], True, x.shape[1], _write_sparse(job, x), rows_are_nodes=True)
     rows = max(1, _BLOCK // x.shape[1])
     with (
-        job.progress.stage("features", len(x), "nodes") as done,
+        job.stage("features", len(x), "nodes") as done,
         contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, x.shape[1])) as out,
     ):
         for block in blocks(len(x), rows):
@@ -107,11 +108,12 @@ def _without_features(job: Job) -> Facts:
     if given is not None:
         return _facts(job, given, True, 0, [], rows_are_nodes=True)
     with (
-        job.progress.stage("node ids", job.edges.count) as done,
+        job.stage("node ids", job.edges.count) as done,
         contextlib.closing(IdWriter(job.folder / IDS, integers=job.integers)) as ids,
     ):
         query = "SELECT unnest([source, target]) AS id FROM edge_rows"
-        streams: dict[str, Any] = {"edge_rows": (_ends_schema(job), _ends(job, done))}
+        schema = pa.schema([(end, id_type(job.integers)) for end in ("source", "target")])
+        streams: dict[str, Any] = {"edge_rows": (schema, _ends(job, schema, done))}
         if labels is not None:
             query += " UNION ALL SELECT id FROM label_rows"
             streams["label_rows"] = labels.stream(integers=job.integers)
@@ -122,14 +124,10 @@ def _without_features(job: Job) -> Facts:
     return _facts(job, ids.count, ids.numbered, 0, [])
 
 
-def _ends_schema(job: Job) -> Any:
-    return pa.schema([("source", id_type(job.integers)), ("target", id_type(job.integers))])
-
-
-def _ends(job: Job, done: Any) -> Iterator[Any]:
-    for batch in job.edges.batches(integers=job.integers):
-        yield pa.record_batch([batch.source, batch.target], schema=_ends_schema(job))
-        done(len(batch.source))
+def _ends(job: Job, schema: Any, done: Any) -> Iterator[Any]:
+    for source, target, _ in job.edges.batches(integers=job.integers):
+        yield pa.record_batch([source, target], schema=schema)
+        done(len(source))
 
 
 def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str], **known: Any) -> Facts:
@@ -155,7 +153,7 @@ def write_labels(job: Job, facts: Facts) -> Facts:
     joined = f"label_rows l LEFT JOIN {job.nodes(facts)} n ON n.id = l.id"
     query = f"SELECT n.row, l.label, l.id FROM {joined} ORDER BY n.row NULLS FIRST"
     before, unknown, twice = -1, False, None
-    with job.progress.stage("labels", rows.table.size.rows, "nodes") as done:
+    with job.stage("labels", rows.table.size.rows, "nodes") as done:
         for batch in job.engine.batches(query, label_rows=rows.stream(integers=job.integers)):
             unknown = batch.column(0).null_count > 0
             if unknown:

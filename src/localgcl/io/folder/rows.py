@@ -6,7 +6,7 @@ They can be read repeatedly. Columns of features are read as numbers, or encoded
 import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,14 +47,6 @@ _FITTED = 1 << 20
 """Rows that an encoding is fitted to, at most: categories and medians hardly change after a million."""
 _CELLS = 1 << 24
 """Cells that an encoding is fitted to, at most, so that wide tables need not fit in memory."""
-
-
-class EdgeBatch(NamedTuple):
-    """Some edges: the ids of their ends, and their weights, if they have any, as a float32 array."""
-
-    source: Any
-    target: Any
-    weights: Any
 
 
 class EdgeRows:
@@ -109,12 +101,12 @@ class EdgeRows:
             heads += [(column, f"{part.place}, {end}") for column, end in zip(first, self._names, strict=False)]
         return heads
 
-    def batches(self, *, integers: bool) -> Iterator[EdgeBatch]:
-        """All edges; ids as for `read_ids`, weights checked."""
+    def batches(self, *, integers: bool) -> Iterator[tuple[Any, Any, Any]]:
+        """All edges: the ids of both ends, as for `read_ids`, and the weights, checked, or None where there are none."""
         if self._whole is not None:
             whole = self._whole
             source, target = (read_ids(ids, whole.place, integers=integers) for ids in (whole.source, whole.target))
-            yield EdgeBatch(source, target, None if whole.weights is None else pa.array(whole.weights.numpy()))
+            yield source, target, None if whole.weights is None else pa.array(whole.weights.numpy())
         for part, columns in self._parts:
             before = 0
             for found in batches(part, columns):
@@ -123,7 +115,7 @@ class EdgeRows:
                     for column, end in zip(found, self._names, strict=False)
                 )
                 weights = pa.array(column_weights(found[2], source, target, part.place).numpy()) if self.weighted else None
-                yield EdgeBatch(source, target, weights)
+                yield source, target, weights
                 before += len(source)
 
 

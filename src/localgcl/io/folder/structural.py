@@ -38,7 +38,7 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     walks = _Walks(job, facts)
     at_once = max(1, min(widths[0], job.memory // 2 // (_COPIES * facts["nodes"])))
     groups = [slice(start, min(widths[0], start + at_once)) for start in range(0, widths[0], at_once)]
-    with job.progress.stage("structural features", len(groups) * HOPS, "passes") as done:
+    with job.stage("structural features", len(groups) * HOPS, "passes") as done:
         write_array(job.folder / "column-0.npy", standardised(np.log1p(walks.degree, dtype=np.float64)[:, None]))
         for number, group in enumerate(groups):
             signal = walks.signs(group)

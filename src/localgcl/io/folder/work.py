@@ -30,21 +30,6 @@ Facts = dict[str, Any]
 """Results of a stage for later stages and the header; JSON types only."""
 
 
-class Progress:
-    """Shows a progress bar for each stage, and reports its time when it is done."""
-
-    def __init__(self, say: Callable[[str], None] = lambda _: None, *, bar: bool = False) -> None:
-        self._say, self._bar = say, bar
-
-    @contextlib.contextmanager
-    def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
-        """Yields a function to call with the number of rows done since its last call. `total` may be an estimate."""
-        started = time.perf_counter()
-        with progress(total, f" {unit}", title=title, shown=self._bar, unit_scale=True) as bar:
-            yield bar.update
-        self._say(f"{title}: {time.perf_counter() - started:.1f} s")
-
-
 @dataclasses.dataclass(frozen=True)
 class Job:
     """One conversion.
@@ -55,7 +40,8 @@ class Job:
         labels: Those of the table of labels, if there is one.
         folder: Where stages write.
         engine: DuckDB.
-        progress: Shows the progress of stages.
+        say: Takes a line for each stage that is done.
+        bar: Whether to show progress bars.
         integers: Whether ids are integers.
         memory: Bytes that the process may take.
     """
@@ -65,9 +51,18 @@ class Job:
     labels: LabelRows | None
     folder: Path
     engine: Engine
-    progress: Progress
+    say: Callable[[str], None]
+    bar: bool
     integers: bool
     memory: int
+
+    @contextlib.contextmanager
+    def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
+        """Yields a function to call with the number of rows done since its last call. `total` may be an estimate."""
+        started = time.perf_counter()
+        with progress(total, f" {unit}", title=title, shown=self.bar, unit_scale=True) as bar:
+            yield bar.update
+        self.say(f"{title}: {time.perf_counter() - started:.1f} s")
 
     def nodes(self, facts: Facts) -> str:
         """The SQL that gives all nodes: `id` and `row`."""
