@@ -164,7 +164,7 @@ def _read_values(file: io.BufferedIOBase, count: int) -> NDArray[np.uint8]:
     """The next `count` bytes, read into the array that holds them: a large array fits into memory once."""
     values, done = np.empty(count, dtype=np.uint8), 0
     while done < count:
-        read = file.readinto(memoryview(values)[done : done + (1 << 20)])
+        read = file.readinto(values.data[done : done + (1 << 20)])
         if not read:
             raise EOFError(f"it ends {count - done:,} bytes too early")
         done += read
