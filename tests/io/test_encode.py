@@ -11,7 +11,7 @@ import pytest
 
 import localgcl as lg
 from localgcl.io.encode import KEPT, Encoding, fit_encoding
-from localgcl.io.folder import features
+from localgcl.io.folder import rows as reading
 from localgcl.io.folder.convert import convert
 from localgcl.io.roles import Columns
 from tests.io.helpers import parquet, put
@@ -94,7 +94,7 @@ def test_other_files_are_encoded_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [1, 1 << 20])
 def test_convert_encodes_as_read_graph_does(tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "_FITTED", rows)
+    monkeypatch.setattr(reading, "_FITTED", rows)
     edges, x = put(tmp_path / "e.csv", EDGES), put(tmp_path / "x.csv", MIXED)
     convert(edges, tmp_path / "graph", features=x, columns=Columns(encode="auto"))
     read, opened = lg.read_graph(edges, features=x, encode="auto"), lg.Graph.open(tmp_path / "graph")
@@ -102,6 +102,8 @@ def test_convert_encodes_as_read_graph_does(tmp_path: Path, rows: int, monkeypat
     assert (opened.feature_names, opened.encoding) == (read.feature_names, json.loads(json.dumps(read.encoding)))
     with pytest.raises(ValueError, match="graph of other files or options"):
         convert(edges, tmp_path / "graph", features=x)
+    with pytest.raises(ValueError, match=r"bare\.csv has no column of features left"):
+        convert(edges, tmp_path / "no", features=put(tmp_path / "bare.csv", "id\na\nb\n"), columns=Columns(encode="auto"))
 
 
 def test_without_it_all_columns_are_listed_at_once(tmp_path: Path) -> None:

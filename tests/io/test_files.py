@@ -304,6 +304,19 @@ def test_embeddings_without_a_label_are_unknown(tmp_path: Path) -> None:
         read_labelled_embeddings(z, tmp_path / "y.npy")
 
 
+def test_targets_are_chosen_among_columns_beside_a_pandas_range(tmp_path: Path) -> None:
+    """pandas keeps only the limits of such an index, and it becomes a column once."""
+    z = put(tmp_path / "z.csv", "id,e0\n0,1\n1,2\n2,3\n")
+    frame = pd.DataFrame({"a": [1, 2, 3], "kind": ["u", "v", "u"]}, index=pd.RangeIndex(3, name="node"))
+    frame.to_parquet(tmp_path / "y.parquet")
+    labels = read_labelled_embeddings(z, tmp_path / "y.parquet", wanted=["kind"])[1]
+    assert isinstance(labels, Labels)
+    assert (labels.numbers.tolist(), labels.names) == ([0, 1, 0], ("u", "v"))
+    np.save(tmp_path / "y.npy", np.array([3, 0, 1]))
+    with pytest.raises(ValueError, match=r"y\.npy has no columns to name with target_columns \(--target-columns\)"):
+        read_labelled_embeddings(z, tmp_path / "y.npy", wanted=["kind"])
+
+
 # Refusals: name of the bad file, its content, the message
 
 BAD_FEATURES: list[tuple[str, str | bytes, str]] = [

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from localgcl.io.files import read_graph
-from localgcl.io.parquet_files import read_parquet
+from localgcl.io.formats import read_parquet
 from tests.io.helpers import parquet, put
 
 

@@ -5,8 +5,8 @@ import shlex
 
 from localgcl.commands.options import add_columns, read_columns
 from localgcl.commands.output import Result, sayer
-from localgcl.io.folder.budget import parse_bytes
 from localgcl.io.folder.convert import convert
+from localgcl.io.folder.inputs import parse_bytes
 from localgcl.system.text import shown
 
 DESCRIPTION = (

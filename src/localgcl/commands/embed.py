@@ -8,8 +8,7 @@ from localgcl.commands.options import add_engine, add_source, read_columns, read
 from localgcl.commands.output import Result, sayer
 from localgcl.datasets.source import COLUMNS, Source
 from localgcl.io.encode import as_encoding
-from localgcl.io.export import WRITERS
-from localgcl.io.parts import check_output, write_blocks
+from localgcl.io.export import WRITERS, check_output, write_blocks
 from localgcl.system.progress import counted
 from localgcl.system.text import shown
 from localgcl.training import Model, RunFolder

@@ -19,16 +19,7 @@ from localgcl.io.cells import NUMBER, cells_of, values
 from localgcl.io.encode import Encoding, fit_encoding
 from localgcl.io.ids import Edges, Ids, Rows, as_ids, first_empty, plain, repeated
 from localgcl.io.labels import read_labels
-from localgcl.io.roles import (
-    DEFAULT,
-    Columns,
-    check_dropped,
-    end_columns,
-    id_column,
-    put_first,
-    warn_of_unused,
-    weight_name,
-)
+from localgcl.io.roles import DEFAULT, Columns, check_dropped, end_columns, id_first, warn_of_unused, weight_name
 from localgcl.io.tables import ids_first
 from localgcl.system.text import listed
 
@@ -67,11 +58,7 @@ def edges_of(
 def features_of(table: Any, place: str, *, parse_ids: bool = False, columns: Columns = DEFAULT) -> Rows:
     """The features as a float32 matrix, with the names of its columns: the id, and one number per other column.
 
-    Args:
-        table: A pyarrow table.
-        place: Where it comes from, for messages.
-        parse_ids: Read ids that are written like integers as integers (see `as_ids`).
-        columns: Which column has the node ids, which ones to leave out, and how the others become numbers.
+    Arguments are as for `edges_of`; `columns` says how the others become numbers.
     """
     table = with_id_first(table, columns.id, place)
     if table.num_columns < 2:
@@ -140,8 +127,8 @@ def refuse_texts(table: Any, place: str, columns: Columns) -> None:
         refuse_mixed(table, place)
 
 
-def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
-    """Raises ValueError, naming the first such node, if a feature is NaN or infinite."""
+def check_finite(x: Any, place: str, ids: Ids) -> None:
+    """Raises ValueError, naming the first such node, if a feature is NaN or infinite. `ids` may be a range."""
     if isinstance(x, sp.csr_array):
         entries: Any = x.tocoo()
         wrong = entries.coords[0][~np.isfinite(entries.data)]
@@ -149,14 +136,14 @@ def check_finite(x: Any, place: str, ids: Ids | None = None) -> None:
         wrong = np.flatnonzero(~np.isfinite(x).all(axis=1))
     if wrong.size:
         row = int(wrong.min())
-        node = row if ids is None else ids[row].as_py()
+        node = ids[row] if isinstance(ids, range) else ids[row].as_py()
         raise ValueError(f"{place}: node {node!r:.80} has a feature that is NaN or infinite; fill or drop it")
 
 
 def with_id_first(table: Any, id: str | None, place: str) -> Any:
     """The table with the column of node ids first: `id`, or the one that comes first."""
     table = ids_first(table, place)
-    return table.select(put_first(table.num_columns, id_column(table.column_names, id, place)))
+    return table.select(id_first(table.column_names, id, place))
 
 
 def _without_dropped(table: Any, columns: Columns, place: str) -> Any:
@@ -182,7 +169,8 @@ def refuse_mixed(table: Any, place: str) -> None:
     no_numbers, empty = _offending(table)
     if len(no_numbers) + len(empty) > 1:
         wrong = {"are no numbers": no_numbers, "have empty cells": empty}
-        counted = [f"{len(names)} columns {what}: {_all(names)}" for what, names in wrong.items() if names]
+        named = {what: ", ".join(f"{name!r:.80}" for name in names) for what, names in wrong.items() if names}
+        counted = [f"{len(wrong[what])} columns {what}: {names}" for what, names in named.items()]
         raise ValueError(f"{place}: {', and '.join(counted)}; {_OTHERWISE}")
     if no_numbers:
         kind = str(_value_type(table.column(no_numbers[0]).type)).removeprefix("large_")
@@ -194,10 +182,6 @@ def _offending(table: Any) -> tuple[list[str], list[str]]:
     columns = dict(zip(table.column_names[1:], table.columns[1:], strict=True))
     no_numbers = [name for name, column in columns.items() if not _is_number(column.type)]
     return no_numbers, [name for name, column in columns.items() if column.null_count and name not in no_numbers]
-
-
-def _all(names: Sequence[str]) -> str:
-    return ", ".join(f"{name!r:.80}" for name in names)
 
 
 def _value_type(kind: Any) -> Any:
@@ -215,20 +199,25 @@ def _feature(column: Any, place: str, ids: Ids) -> Array:
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise ValueError(f"{place} is empty for node {ids[row].as_py()!r:.80}; fill it in or drop the row")
+    return as_floats(column)
+
+
+def as_floats(column: Any) -> NDArray[np.float32]:
+    """A column of numbers as float32; NaN where it is empty, infinite where a number is too large."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan, dtype=np.float32)
+    with np.errstate(over="ignore"):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
 
 def column_weights(column: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
-    """The weights in a pyarrow column, numbers or text.
-
-    Args:
-        column: One weight an edge.
-        source: Id of the node that each edge leaves.
-        target: Id of the node that each edge enters.
-        place: Where the column stands, for messages.
+    """The weights in a pyarrow column, numbers or text, of edges between nodes of these ids.
 
     Raises:
         ValueError: A weight is empty, no number, negative, NaN or infinite; the message names its edge.
@@ -238,15 +227,13 @@ def column_weights(column: Any, source: Ids, target: Ids, place: str) -> Float[T
     if row is not None:
         raise ValueError(f"{place}: the weight of edge {edge(row)} is empty; fill it in or drop the edge")
     if pa.types.is_large_string(array.type):
-        _check_texts(array, edge, place)
+        row = first_text(array, pa.float64())
+        if row is not None:
+            text = array[row].as_py()
+            raise ValueError(f"{place}: the weight of edge {edge(row)} is {text!r:.80}, not a number; mend it, {_NAME_ANOTHER}")
     elif not any(test(array.type) for test in _WEIGHTS):
         raise ValueError(f"{place}: edge weights are of type {array.type!s:.80}; {_NAME_ANOTHER}")
-    return array_weights(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), source, target, place)
-
-
-def array_weights(values: Any, source: Ids, target: Ids, place: str) -> Float[Tensor, " m"]:
-    """The weights in an array of numbers; arguments and errors as for `column_weights`."""
-    return as_weights(values, len(source), edge_of(source, target), place)
+    return as_weights(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), len(source), edge, place)
 
 
 def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
@@ -254,26 +241,20 @@ def edge_of(source: Ids, target: Ids) -> Callable[[int], str]:
     return lambda row: f"{source[row].as_py()!r:.80} -> {target[row].as_py()!r:.80}"
 
 
-def _check_texts(texts: Any, edge: Callable[[int], str], place: str) -> None:
-    """Raises ValueError, naming the first edge, if texts are no numbers."""
-    if not _are_numbers(texts):
-        row = _first_wrong(texts)
-        text = texts[row].as_py()
-        raise ValueError(f"{place}: the weight of edge {edge(row)} is {text!r:.80}, not a number; mend it, {_NAME_ANOTHER}")
+def first_text(texts: Any, kind: Any) -> int | None:
+    """Position of the first text that is no number of a pyarrow type; None if all are. Bisection reads texts three times."""
 
+    def are_numbers(some: Any) -> bool:
+        try:
+            some.cast(kind)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
-def _are_numbers(texts: Any) -> bool:
-    try:
-        texts.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _first_wrong(texts: Any) -> int:
-    """Position of the first text that is no number. Bisection reads the column twice at most."""
+    if are_numbers(texts):
+        return None
     low, high = 0, len(texts)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _are_numbers(texts[low:middle]) else (low, middle)
+        low, high = (middle, high) if are_numbers(texts[low:middle]) else (low, middle)
     return low

@@ -11,7 +11,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import as_features
 from localgcl.graph.prepare import featureless
 from localgcl.io.labels import read_labels
-from localgcl.io.libraries import GraphParts, parts_of
+from localgcl.io.libraries import parts_of
 from localgcl.io.roles import Columns
 from localgcl.io.tables import as_table
 
@@ -86,18 +86,19 @@ def as_graph(
     if edges is not None:
         if node_ids is not None:
             raise ValueError("node_ids cannot be given beside a table of edges; its columns and those of x hold the ids")
-        parts, x, y = _from_tables(edges, x, y, weight, columns), None, None
-    else:
-        if any(columns):
-            raise ValueError(
-                "source, target, id, drop and encode are for columns of tables, and the edges are in none; leave them out"
-            )
-        _refuse_tables(x=x, y=y)
-        parts = parts_of(obj, x if x is not None else node_ids, weight)
-    names, made = (
-        (parts.feature_names, {"encoding": parts.encoding, "structural": parts.structural}) if x is None else (None, {})
-    )
-    x, y = (parts.x if x is None else x), (parts.y if y is None else y)
+        from localgcl.io.files import joined_graph  # brings pyarrow
+
+        return joined_graph(*_from_tables(edges, x, y, weight, columns), name or "graph")
+    if any(columns):
+        raise ValueError(
+            "source, target, id, drop and encode are for columns of tables, and the edges are in none; leave them out"
+        )
+    _refuse_tables(x=x, y=y)
+    parts = parts_of(obj, x if x is not None else node_ids, weight)
+    names, made = None, {}
+    if x is None:
+        x, names, made = parts.x, parts.feature_names, {"encoding": parts.encoding, "structural": parts.structural}
+    y = parts.y if y is None else y
     ids = _id_array(parts.node_ids if node_ids is None else node_ids)
     read = None if y is None else read_labels(y, "y", lambda row: _name(ids, row))
     known: dict[str, Any] = {
@@ -110,7 +111,7 @@ def as_graph(
     }
     if x is None:
         return featureless(parts.source, parts.target, parts.num_nodes, **known)
-    features = as_features(x.cpu() if isinstance(x, Tensor) else x, copy=True)
+    features = _copied(x)
     if len(features) != parts.num_nodes:
         raise ValueError(
             f"features have {len(features)} rows, but the graph has {parts.num_nodes} nodes; give one row per node"
@@ -158,28 +159,26 @@ def _unpacked(parts: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any, Any]:
     return parts[0], parts[1], parts[2] if len(parts) == 3 else y
 
 
-def _from_tables(edges: Any, x: Any, y: Any, weight: str | None, columns: Columns) -> GraphParts:
-    """The parts of a table of edges with features and labels: tables with ids, or arrays in node order."""
+def _copied(x: Any) -> Tensor:
+    return as_features(x.cpu() if isinstance(x, Tensor) else x, copy=True)
+
+
+def _from_tables(edges: Any, x: Any, y: Any, weight: str | None, columns: Columns) -> tuple[Any, Any, Any]:
+    """A table of edges with features and labels, tables with ids or arrays in node order, as `Edges`, `Rows` and `Rows`."""
     from localgcl.io.columns import edges_of, features_of, labels_of  # brings pyarrow
-    from localgcl.io.ids import Rows, join
+    from localgcl.io.ids import Rows
 
     edge_part = edges_of(edges, "the table of edges", weight=weight, columns=columns)
-    features = labels = names = None
+    features = labels = None
     table = None if x is None else as_table(x)
     if table is None and (columns.drop or columns.encode is not None):
         raise ValueError("drop and encode are for columns of a table x, and there is none; leave them out")
     if x is not None:
-        features = Rows("x", None, x) if table is None else features_of(table, "x", columns=columns)
-        x, names = features.values, features.names
+        features = Rows("x", None, _copied(x)) if table is None else features_of(table, "x", columns=columns)
     if y is not None:
         table = as_table(y)
         labels = Rows("y", None, *read_labels(y, "y")) if table is None else labels_of(table, "y", id=columns.id)
-    joined = join(edge_part, features, labels)
-    known: dict[str, Any] = {"node_ids": joined.node_ids, "feature_names": names, "weights": edge_part.weights}
-    known["class_names"] = None if labels is None else labels.names
-    if features is not None and features.encoding is not None:
-        known["encoding"] = features.encoding.to_dict()
-    return GraphParts(joined.source, joined.target, len(joined.node_ids), x, joined.y, **known)
+    return edge_part, features, labels
 
 
 def _refuse_tables(**arguments: Any) -> None:
@@ -200,11 +199,7 @@ def _id_array(node_ids: Any) -> Any:
         return np.array(ids)
     if len({type(name) for name in ids}) > 1 or all(isinstance(name, str) for name in ids):
         return np.array([str(name) for name in ids])
-    # One by one, or numpy makes a matrix of a list of tuples.
-    array = np.empty(len(ids), dtype=object)
-    for i, name in enumerate(ids):
-        array[i] = name
-    return array
+    return np.fromiter(ids, dtype=object, count=len(ids))  # not np.array, which makes a matrix of a list of tuples
 
 
 def _name(ids: Any, row: int) -> Any:

@@ -204,43 +204,35 @@ def _look_like_ids(cells: Any) -> bool:
 def fit_column(name: str, cells: Any) -> Column | str:
     """The fitted column for cells from `cells_of`; or the reason, as text, why they cannot be encoded."""
     kind, form = reading_of(cells)
-    reason = _reason(cells, kind, form)
-    if reason:
-        return reason
-    assert kind is not None
-    return _fitted(name, kind, form, cells)
-
-
-def _reason(cells: Any, kind: str | None, form: str) -> str:
-    """Why a column cannot be encoded; empty if it can."""
-    known = cells.drop_null()
+    known, missing = cells.drop_null(), cells.null_count > 0
     if kind is None:
         return f"of type {cells.type!s:.40}"
     if len(known) == 0:
         return "empty"
-    if kind == NUMBER:
-        found = values(known, kind, form)
-        assert found is not None
-        wrong = np.flatnonzero(~(np.abs(found) <= np.finfo(np.float32).max))
-        return f"numbers, but for {known[int(wrong[0])].as_py()!r:.30}, which is infinite: leave it empty" if wrong.size else ""
-    distinct = len(known.unique()) if kind == CATEGORY else 0
-    most = max(KEPT, min(_MOST, len(known) // 20))
-    if distinct > KEPT and almost(texts(known)):  # the most frequent ones alone would stand for a scale
-        return almost(texts(known))
-    if distinct > most or (distinct == len(known) and distinct > 2):
-        return f"text, {distinct:,} distinct"
-    return ""
-
-
-def _fitted(name: str, kind: str, form: str, cells: Any) -> Column:
-    missing = cells.null_count > 0
     if kind == CATEGORY:
-        counts = {count["values"]: count["counts"] for count in cells.drop_null().value_counts().to_pylist()}
-        ordered = sorted(counts, key=lambda text: (-counts[text], text))
-        return Column(name, kind, categories=tuple(ordered[:KEPT]), other=len(ordered) > KEPT, missing=missing)
-    found = values(cells, kind, form)
+        return _too_many(known) or _fitted_categories(name, known, missing=missing)
+    found = values(known, kind, form)
     assert found is not None
-    return Column(name, kind, median=float(np.nanmedian(found)), missing=missing, form=form)
+    wrong = np.flatnonzero(~(np.abs(found) <= np.finfo(np.float32).max)) if kind == NUMBER else found[:0]
+    if wrong.size:
+        return f"numbers, but for {known[int(wrong[0])].as_py()!r:.30}, which is infinite: leave it empty"
+    return Column(name, kind, median=float(np.median(found)), missing=missing, form=form)
+
+
+def _too_many(known: Any) -> str:
+    """Why categories cannot be encoded; empty if they can."""
+    distinct = len(known.unique())
+    # The most frequent ones of what is almost a scale would stand for it.
+    reason = almost(texts(known)) if distinct > KEPT else ""
+    if not reason and (distinct > max(KEPT, min(_MOST, len(known) // 20)) or (distinct == len(known) and distinct > 2)):
+        return f"text, {distinct:,} distinct"
+    return reason
+
+
+def _fitted_categories(name: str, known: Any, *, missing: bool) -> Column:
+    counts = {count["values"]: count["counts"] for count in known.value_counts().to_pylist()}
+    ordered = sorted(counts, key=lambda text: (-counts[text], text))
+    return Column(name, CATEGORY, categories=tuple(ordered[:KEPT]), other=len(ordered) > KEPT, missing=missing)
 
 
 def as_encoding(given: Any) -> Encoding | str | None:

@@ -6,15 +6,18 @@ to `localgcl embed`.
 
 import contextlib
 import errno
+import functools
+import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localgcl.graph.arrays import text_ids
+from localgcl.io.numpy_files import write_rows
 from localgcl.io.tables import to_array
 from localgcl.system.files import check_writable, replacing
 from localgcl.system.text import shown
@@ -24,6 +27,9 @@ Array = NDArray[Any]
 Writer = Callable[[BinaryIO, Array, Array], None]
 """Writes to an open file: float32 embeddings of shape (n, d), and n ids, integers or text."""
 
+Precision = Literal["float32", "float16"]
+STREAMED = (".npy", ".parquet")
+"""Formats that are written a block at a time."""
 SUFFIXES = (".csv", ".tsv", ".parquet")
 """What `write_columns` writes."""
 _ROWS_AT_ONCE = 4096  # as text, rows take some 30 times the memory of their numbers
@@ -112,18 +118,24 @@ def check_columns_file(path: str | os.PathLike[str], *, overwrite: bool) -> None
 def write_columns(path: str | os.PathLike[str], columns: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Writes arrays of equal length as columns of a table, whole or not at all."""
     import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
 
     path = Path(path)
     check_columns_file(path, overwrite=overwrite)
     table = pa.table(dict(columns))
     with new_file(path, overwrite=overwrite) as file:
-        if path.suffix.lower() == ".parquet":
-            pyarrow.parquet.write_table(table, file)
-        else:
-            delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(delimiter=delimiter))
+        _write_table(file, table, path.suffix.lower())
+
+
+def _write_table(file: BinaryIO, table: Any, kind: str) -> None:
+    """Writes a pyarrow table in one of the formats of `SUFFIXES`."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if kind == ".parquet":
+        pyarrow.parquet.write_table(table, file)
+    else:
+        options = pyarrow.csv.WriteOptions(delimiter="\t" if kind == ".tsv" else ",")
+        pyarrow.csv.write_csv(table, file, options)
 
 
 def _checked(z: Any, node_ids: Any) -> tuple[Array, Array]:
@@ -153,20 +165,8 @@ def embedding_table(matrix: Array, ids: Array) -> Any:
     return pa.table(columns)
 
 
-def _write_parquet(file: BinaryIO, matrix: Array, ids: Array) -> None:
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(embedding_table(matrix, ids), file)
-
-
-def _write_csv(file: BinaryIO, matrix: Array, ids: Array, delimiter: str = ",") -> None:
-    import pyarrow.csv
-
-    pyarrow.csv.write_csv(embedding_table(matrix, ids), file, pyarrow.csv.WriteOptions(delimiter=delimiter))
-
-
-def _write_tsv(file: BinaryIO, matrix: Array, ids: Array) -> None:
-    _write_csv(file, matrix, ids, delimiter="\t")
+def _write_columns(file: BinaryIO, matrix: Array, ids: Array, kind: str) -> None:
+    _write_table(file, embedding_table(matrix, ids), kind)
 
 
 def _write_word2vec(file: BinaryIO, matrix: Array, ids: Array) -> None:
@@ -200,10 +200,67 @@ def _write_faiss(file: BinaryIO, matrix: Array, ids: Array) -> None:
 
 WRITERS: dict[str, Writer] = {
     ".npy": _write_npy,
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
+    **{kind: functools.partial(_write_columns, kind=kind) for kind in (".parquet", ".csv", ".tsv")},
     ".txt": _write_word2vec,
     ".faiss": _write_faiss,
 }
 """The writer of each extension, in lower case. Assign here to add a format or to replace one."""
+
+
+# Embeddings of graphs whose rows need not fit in memory: a block of rows at a time
+
+
+def write_parquet(file: BinaryIO, blocks: Iterator[Array], ids: Array, precision: Precision = "float32") -> None:
+    """Writes the column `id`, then `e0`, `e1`..., a row group a block."""
+    import pyarrow.parquet
+
+    with contextlib.ExitStack() as stack:
+        writer: Any = None
+        done = 0
+        for block in blocks:
+            names, done = ids[done : done + len(block)], done + len(block)
+            matrix = np.asarray(block, dtype=precision)
+            table = embedding_table(matrix, names)
+            writer = writer or stack.enter_context(pyarrow.parquet.ParquetWriter(file, table.schema))
+            writer.write_table(table)
+        if done != len(ids):
+            raise ValueError(f"{done} rows were written, and there are {len(ids)} ids")
+
+
+def check_output(path: str | os.PathLike[str], *, overwrite: bool, precision: Precision = "float32") -> None:
+    """Raises early what `write_blocks` would raise: wrong extension or precision, or an existing file."""
+    path = Path(path)
+    writer_of(path)
+    if path.suffix.lower() not in STREAMED and precision != "float32":
+        raise ValueError(f"precision is {precision}, but {path.suffix!r} has float32 only; write {' or '.join(STREAMED)}")
+    check_new(path, overwrite=overwrite)
+
+
+def write_blocks(
+    path: str | os.PathLike[str],
+    blocks: Iterable[Array],
+    node_ids: Array,
+    *,
+    overwrite: bool = False,
+    precision: Precision = "float32",
+) -> None:
+    """`write_embeddings` from blocks of rows. NPY and Parquet files hold one at a time in memory, other formats all of them."""
+    path = Path(path)
+    check_output(path, overwrite=overwrite, precision=precision)
+    if path.suffix.lower() not in STREAMED:
+        write_embeddings(path, np.concatenate(list(blocks)), node_ids, overwrite=overwrite)
+        return
+    if path.suffix.lower() == ".npy":
+        columns, blocks = peeked(blocks)
+        with explained_writing(path):
+            write_rows(path, (len(node_ids), columns), precision, range(len(node_ids)), blocks)
+        return
+    with new_file(path, overwrite=overwrite) as file:
+        write_parquet(file, iter(blocks), node_ids, precision)
+
+
+def peeked(blocks: Iterable[Array]) -> tuple[int, Iterable[Array]]:
+    """The number of columns of the first block, and all blocks."""
+    rest = iter(blocks)
+    first = next(rest)
+    return first.shape[1], itertools.chain([first], rest)

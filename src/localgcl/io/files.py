@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from localgcl.graph import Graph
 from localgcl.graph.prepare import featureless
+from localgcl.graph.weights import as_weights
 from localgcl.io.cells import NUMBER, cells_of, kind_of_cells
-from localgcl.io.columns import array_weights, check_finite, edges_of, features_of, labels_of, refuse_texts, with_id_first
+from localgcl.io.columns import check_finite, edge_of, edges_of, features_of, labels_of, refuse_texts, with_id_first
 from localgcl.io.damage import check_expansion
 from localgcl.io.encode import Column, as_encoding, fit_column
 from localgcl.io.formats import TABLES, edge_table, id_table, kind_of, read_arrays
 from localgcl.io.ids import Edges, Rows, as_ids, join
 from localgcl.io.labels import read_labels
+from localgcl.io.libraries import from_matrix
 from localgcl.io.numpy_files import holds_sparse_matrix, member_names, read_npz
 from localgcl.io.roles import DEFAULT, Columns, refuse_weight_name, warn_of_unused, weight_name
 from localgcl.system.text import shown
@@ -127,7 +129,12 @@ def read_edges(path: Path, weight: str | None, columns: Columns = DEFAULT) -> Ed
         matrix = read_arrays(path, kind, ("edge_index",))["edge_index"]
         nodes = matrix.shape[0]
         check_expansion(_NODE_BYTES * nodes, path.stat().st_size, place, f"as CSR if the graph has {nodes:,} nodes")
-        return _adjacency_edges(place, matrix, weighted=weight is None)
+        parts = from_matrix(matrix, place)
+        source, target = (as_ids(ends, place) for ends in (parts.source, parts.target))
+        weights = None
+        if weight is None:
+            weights = as_weights(parts.weights, len(source), edge_of(source, target), place)
+        return Edges(place, source, target, nodes, weights)
     return _array_edges(path, kind, names, weight, columns)
 
 
@@ -141,7 +148,8 @@ def _array_edges(path: Path, kind: str, names: list[str], weight: str | None, co
     if len(source) != len(target) or len(source) == 0:
         raise ValueError(f"{place} has {len(source)} sources and {len(target)} targets; give one of each per edge")
     source, target = (as_ids(np.ascontiguousarray(ends), place, parse=True) for ends in (source, target))
-    weights = None if held is None else array_weights(read_npz(path, place, (held,))[held], source, target, place)
+    given = None if held is None else read_npz(path, place, (held,))[held]
+    weights = None if given is None else as_weights(given, len(source), edge_of(source, target), place)
     # One archive may hold the whole graph.
     warn_of_unused([name for name in others if name not in (held, "x", "y")], place, weighted=held is not None)
     return Edges(place, source, target, weights=weights)
@@ -161,16 +169,6 @@ def _ends(place: str, arrays: dict[str, Array], columns: Columns) -> tuple[Array
     return (pair[0], pair[1]) if pair.shape[0] == 2 else (pair[:, 0], pair[:, 1])
 
 
-def _adjacency_edges(place: str, matrix: Any, *, weighted: bool) -> Edges:
-    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"{place} has shape {matrix.shape}; an adjacency matrix must be square, with a row for each node")
-    entries = matrix.tocoo()
-    stored = entries.data != 0  # an explicit zero is no edge
-    source, target = (as_ids(ends[stored], place) for ends in entries.coords)
-    weights = array_weights(entries.data[stored], source, target, place) if weighted else None
-    return Edges(place, source, target, matrix.shape[0], weights)
-
-
 def read_features(path: Path, columns: Columns = DEFAULT) -> Rows:
     """Features as a float32 matrix, dense or sparse."""
     kind, place = kind_of(path), shown(path)
@@ -178,14 +176,22 @@ def read_features(path: Path, columns: Columns = DEFAULT) -> Rows:
         return features_of(_feature_table(path, kind, columns), place, parse_ids=True, columns=columns)
     if columns.encode is not None or columns.drop:
         raise ValueError(f"{place} has no columns to encode or drop; leave encode and drop out (--encode, --drop)")
-    x = read_arrays(path, kind, ("x",))["x"]
+    return Rows(place, None, finite_floats(as_matrix(read_arrays(path, kind, ("x",))["x"], place), place))
+
+
+def as_matrix(x: Any, place: str) -> Any:
+    """An array of features with one row per node; ValueError if it holds no numbers."""
     if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or 0 in x.shape:
         raise ValueError(f"{place} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
-    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and check_finite refuses it
+    return x[:, None] if x.ndim == 1 else x
+
+
+def finite_floats(x: Any, place: str, first: int = 0) -> Any:
+    """Features of the nodes from `first` as float32; ValueError, naming the node, if one is NaN or infinite."""
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
         x = x.astype(np.float32)
-    x = x[:, None] if x.ndim == 1 else x
-    check_finite(x, place)
-    return Rows(place, None, x)
+    check_finite(x, place, range(first, first + x.shape[0]))
+    return x
 
 
 def _feature_table(path: Path, kind: str, columns: Columns) -> Any:
@@ -205,10 +211,17 @@ def read_classes(path: Path, columns: Columns = DEFAULT) -> Rows:
     kind, place = kind_of(path), shown(path)
     if kind in TABLES:
         return labels_of(id_table(path, kind, pa.string(), columns), place, parse_ids=True, id=columns.id)
-    y = read_arrays(path, kind, ("y",))["y"]
+    return Rows(place, None, *read_labels(label_values(path, kind), place))
+
+
+def label_values(path: Path, kind: str) -> Array:
+    """The labels or targets in a NumPy file; ValueError if they are a sparse matrix."""
+    y: Any = read_arrays(path, kind, ("y",))["y"]
     if isinstance(y, sp.csr_array):
-        raise ValueError(f"{place} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node")
-    return Rows(place, None, *read_labels(y, place))
+        raise ValueError(
+            f"{shown(path)} is a sparse matrix of shape {y.shape}; labels need shape (n,), one class number per node"
+        )
+    return np.asarray(y)
 
 
 @dataclasses.dataclass(frozen=True)

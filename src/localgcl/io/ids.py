@@ -75,12 +75,16 @@ class Nodes(NamedTuple):
         found = pc.index_in(wanted, value_set=known)
         if found.null_count:
             missing = wanted.filter(found.is_null()).unique()
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            rows = f", whose {len(known)} rows are the nodes 0 to {len(known) - 1}" if self.numbered else ""
-            raise ValueError(
-                f"{place} {missing[0].as_py()!r:.80}{more} has no row in {self.place}{rows}; add its row or drop its {mention}"
-            )
+            numbered = len(known) if self.numbered else None
+            raise unknown_node(place, missing[0].as_py(), len(missing), self.place, numbered, mention)
         return np.asarray(found.to_numpy(), dtype=np.int64)
+
+
+def unknown_node(place: str, first: Any, count: int, nodes: str, numbered: int | None, mention: str) -> ValueError:
+    """The error about `count` ids at `place` that are no rows of `nodes`, which are `numbered` without ids unless None."""
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    rows = "" if numbered is None else f", whose {numbered} rows are the nodes 0 to {numbered - 1}"
+    return ValueError(f"{place} {first!r:.80}{more} has no row in {nodes}{rows}; add its row or drop its {mention}")
 
 
 class Joined(NamedTuple):
@@ -111,9 +115,14 @@ def labels_by_node(labels: Rows, nodes: Nodes) -> Array:
         y = np.full(num_nodes, -1, dtype=np.int64)
         y[nodes.positions(labels.ids, f"{labels.place}: labelled node", "label")] = labels.values
         return y
-    if num_labels != num_nodes:
-        raise ValueError(f"{labels.place} has {num_labels} labels for {num_nodes} nodes; give one per node, -1 where unknown")
+    check_labels(labels.place, num_labels, num_nodes)
     return np.asarray(labels.values)
+
+
+def check_labels(place: str, num_labels: int, num_nodes: int) -> None:
+    """Raises ValueError unless there is a label for each node."""
+    if num_labels != num_nodes:
+        raise ValueError(f"{place} has {num_labels} labels for {num_nodes} nodes; give one per node, -1 where unknown")
 
 
 def as_ids(column: Any, place: str, *, parse: bool = False) -> Ids:

@@ -68,7 +68,7 @@ def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphPart
         return _from_dgl(obj, weight)
     if sp.issparse(obj) or (isinstance(obj, Tensor) and obj.layout != torch.strided):
         refuse_weight_name(weight, "the adjacency matrix")
-        parts = _from_matrix(checked_matrix(obj, "the adjacency matrix"))
+        parts = from_matrix(checked_matrix(obj, "the adjacency matrix"))
         return parts if weight is None else parts._replace(weights=None)
     if isinstance(obj, Tensor | np.ndarray | list):
         refuse_weight_name(weight, "an edge_index")
@@ -78,11 +78,11 @@ def parts_of(obj: Any, rows: Any = None, weight: str | None = None) -> GraphPart
     raise TypeError(f"cannot make a graph of {type(obj).__module__}.{type(obj).__qualname__}; give {ACCEPTED}")
 
 
-def _from_matrix(matrix: Any) -> GraphParts:
-    """Edges and weights of a scipy array that was checked."""
+def from_matrix(matrix: Any, place: str = "the matrix") -> GraphParts:
+    """Edges and weights of a scipy array that was checked; `place` is what messages call it."""
     entries = matrix.tocoo()
-    if entries.shape[0] != entries.shape[1]:
-        raise ValueError(f"the matrix has shape {entries.shape}; an adjacency matrix must be square")
+    if entries.shape[0] != entries.shape[1] or entries.shape[0] == 0:
+        raise ValueError(f"{place} has shape {entries.shape}; an adjacency matrix must be square, with a row for each node")
     stored = entries.data != 0  # an explicit zero is no edge
     source, target = (ends[stored].astype(np.int64) for ends in entries.coords)
     return GraphParts(source, target, entries.shape[0], weights=entries.data[stored])
@@ -114,7 +114,7 @@ def _from_pyg(data: Any, weight: str | None) -> GraphParts:
         weights = None if held is None else edges.pop(held)
     elif isinstance(data.get("adj_t"), Tensor) and data.adj_t.layout != torch.strided:
         refuse_weight_name(weight, "adj_t")
-        matrix = _from_matrix(checked_matrix(data.adj_t, "adj_t"))
+        matrix = from_matrix(checked_matrix(data.adj_t, "adj_t"))
         source, target = matrix.target, matrix.source  # adj_t is the transposed adjacency
         weights = matrix.weights if weight is None else None
     else:

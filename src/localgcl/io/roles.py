@@ -108,22 +108,26 @@ def warn_of_unused(names: Iterable[str], place: str, *, weighted: bool) -> None:
         warnings.warn(f"{place}: edge columns that are not used: {named}{hint}", LocalGCLWarning, stacklevel=5)
 
 
-def id_column(names: Sequence[str], asked: str | None, place: str) -> int:
-    """Position of the column of node ids among `names`: the first one where none is asked for.
+def id_first(names: Sequence[str], asked: str | None, place: str) -> list[int]:
+    """Positions of all columns, that of the node ids first: the first of `names` where none is asked for.
 
     Raises:
         ValueError: There is no such column, or several.
+
+    Example:
+        >>> id_first(["a", "b", "ID", "c"], "id", "x.csv")
+        [2, 0, 1, 3]
     """
-    if not asked:
-        return 0
     keys = [_key(name) for name in names]
-    check_distinct([key for key in keys if key == _key(asked)], place)
-    if _key(asked) not in keys:
+    if asked:
+        check_distinct([key for key in keys if key == _key(asked)], place)
+    if asked and _key(asked) not in keys:
         raise ValueError(
             f"{place} has the columns {listed(names)}, and no {asked!r:.80}; name the column of node ids with id= (--id), or "
             "leave it out to take the first"
         )
-    return keys.index(_key(asked))
+    at = keys.index(_key(asked)) if asked else 0
+    return [at, *(other for other in range(len(names)) if other != at)]
 
 
 def check_dropped(names: Sequence[str], drop: Sequence[str], place: str) -> None:
@@ -131,16 +135,6 @@ def check_dropped(names: Sequence[str], drop: Sequence[str], place: str) -> None
     unknown = [name for name in drop if name not in names]
     if unknown:
         raise ValueError(f"{place} has no columns {listed(unknown)} to leave out (drop, --drop); it has {listed(names)}")
-
-
-def put_first(count: int, at: int) -> list[int]:
-    """The positions of `count` columns in an order with the one at `at` first.
-
-    Example:
-        >>> put_first(4, 2)
-        [2, 0, 1, 3]
-    """
-    return [at, *(place for place in range(count) if place != at)]
 
 
 def _key(name: str) -> str:

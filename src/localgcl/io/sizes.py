@@ -3,7 +3,6 @@
 import gzip
 import math
 import os
-import re
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +12,10 @@ import pyarrow.parquet
 
 from localgcl.io.damage import BROKEN, FREE, RATIO
 from localgcl.io.formats import TABLES, kind_of
+from localgcl.io.numpy_files import declared
 
 # Bytes at the head of a text file, from which the rest is extrapolated.
 _SAMPLE = 1 << 18
-_LONGEST_HEADER = 10_000
-_SHAPE = re.compile(rb"['\"]shape['\"]\s*:\s*\(([\dL, ]*)\)")
 
 
 class FileSize(NamedTuple):
@@ -60,9 +58,8 @@ def _size(path: Path, kind: str) -> FileSize | None:
 def _saved(path: Path) -> FileSize | None:
     """Size of an NPY file, from the shape in its header."""
     with path.open("rb") as file:
-        found = _SHAPE.search(file.read(_LONGEST_HEADER))
-    sides = [] if found is None else [int(side) for side in re.findall(rb"\d+", found[1])]
-    return FileSize(sides[0], math.prod(sides)) if sides else None
+        shape = declared(file, path.stat().st_size).shape
+    return FileSize(shape[0], math.prod(shape)) if shape else None
 
 
 def _archived(path: Path) -> FileSize:
@@ -75,13 +72,10 @@ def _archived(path: Path) -> FileSize:
 def _written(path: Path, *, packed: bool) -> FileSize:
     """Size of a text file, extrapolated from the cells and bytes of its first rows."""
     size = path.stat().st_size
-    if packed:
-        with path.open("rb") as raw, gzip.open(raw) as unpacked:
-            head = unpacked.read(_SAMPLE)
+    with path.open("rb") as raw:
+        head = (gzip.GzipFile(fileobj=raw) if packed else raw).read(_SAMPLE)
+        if packed:
             size = round(size * len(head) / max(1, min(raw.tell(), size)))
-    else:
-        with path.open("rb") as file:
-            head = file.read(_SAMPLE)
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = max(1, whole.count(b"\n"))
     cells = lines + max(whole.count(b","), whole.count(b"\t"))

@@ -87,7 +87,8 @@ def _arrow_column(column: Any) -> Any:
 def ids_first(table: Any, place: str) -> Any:
     """The table with its pandas index, which pyarrow keeps last, put first; an unnamed integer index is dropped.
 
-    Levels of the index that are no columns of the table are left out: somebody dropped them.
+    Levels of the index that are no columns of the table are left out: somebody dropped them. The description goes with the
+    index, so that it is put first once.
 
     Raises:
         ValueError: The description cannot be read, or does not fit the table. `place` names the table.
@@ -95,7 +96,7 @@ def ids_first(table: Any, place: str) -> Any:
     import pyarrow as pa
 
     check_distinct(table.column_names, place)
-    for level in reversed(_levels(table, place)):
+    for level in reversed(index_levels(table, place)):
         if isinstance(level, dict):  # a range, of which pandas keeps only the limits
             name, numbers = _range(level, place)
             if name is not None and len(numbers) != table.num_rows:
@@ -110,11 +111,11 @@ def ids_first(table: Any, place: str) -> Any:
             if not (level.startswith("__index_level_") and pa.types.is_integer(column.type)):
                 table = table.add_column(0, level, column)
     check_distinct(table.column_names, place)  # a range may be named like a column
-    return table
+    return table.replace_schema_metadata(None)
 
 
-def _levels(table: Any, place: str) -> list[Any]:
-    """The levels of the index: names of columns, and descriptions of ranges."""
+def index_levels(table: Any, place: str) -> list[Any]:
+    """The levels of a pandas index: names of columns, and descriptions of ranges."""
     text = (table.schema.metadata or {}).get(b"pandas")
     if text is None:
         return []

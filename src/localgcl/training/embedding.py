@@ -11,8 +11,8 @@ from typing import Any
 from localgcl.datasets.source import Source
 from localgcl.graph import Graph
 from localgcl.graph.mapped import shared_rows
-from localgcl.io.export import new_file
-from localgcl.io.parts import Precision, peeked, write_parquet, write_rows
+from localgcl.io.export import Precision, new_file, peeked, write_parquet
+from localgcl.io.numpy_files import write_rows
 from localgcl.system.files import remove_leftovers, replacing
 from localgcl.system.progress import counted
 from localgcl.system.team import ALONE, Team, part_of

@@ -14,11 +14,11 @@ from benchmarks.large.generate import BlockModel, write
 
 from localgcl import Graph
 from localgcl.graph.stored import FolderError, Header, is_folder
-from localgcl.io.folder import budget
 from localgcl.io.folder import convert as module
-from localgcl.io.folder.arrays import ArrayWriter
+from localgcl.io.folder import inputs
 from localgcl.io.folder.convert import STAGES, convert
 from localgcl.io.folder.work import Work, claimed
+from localgcl.io.numpy_files import ArrayWriter
 
 
 @pytest.fixture(scope="module")
@@ -256,5 +256,5 @@ def test_memory_is_checked(tmp_path: Path, files: dict[str, Any]) -> None:
         convert(out=tmp_path / "graph", **files, memory=2**20)
     for wrong in ("", "much", "4 apples", "-1GiB"):
         with pytest.raises(ValueError, match=r"give a number with a unit, such as 4GiB"):
-            budget.parse_bytes(wrong)
-    assert budget.chosen_memory(None) >= budget.LEAST
+            inputs.parse_bytes(wrong)
+    assert inputs.chosen_memory(None) >= inputs.LEAST

@@ -8,17 +8,14 @@ from pathlib import Path
 
 from localgcl.graph.stored import Header
 from localgcl.io.files import graph_name
-from localgcl.io.folder.budget import check_disk, chosen_memory, needed_disk
-from localgcl.io.folder.edge_rows import EdgeRows
 from localgcl.io.folder.edges import map_edges, write_edges
 from localgcl.io.folder.engine import Engine
-from localgcl.io.folder.ids import NotIntegers, all_integers
-from localgcl.io.folder.inputs import Inputs, PathLike, Table
-from localgcl.io.folder.job import Facts, Job, Progress
-from localgcl.io.folder.labels import LabelRows, write_labels
-from localgcl.io.folder.nodes import feature_head, write_nodes
+from localgcl.io.folder.inputs import Inputs, PathLike, Table, check_disk, chosen_memory, needed_disk
+from localgcl.io.folder.nodes import write_labels, write_nodes
+from localgcl.io.folder.rows import EdgeRows, LabelRows
+from localgcl.io.folder.streams import NotIntegers, all_integers, id_head, id_parts
 from localgcl.io.folder.structural import write_structural
-from localgcl.io.folder.work import SPILL, Work, claimed, finished, remove_ours
+from localgcl.io.folder.work import SPILL, Facts, Job, Work, claimed, finished, remove_ours
 from localgcl.io.roles import DEFAULT, Columns
 from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown
@@ -93,30 +90,31 @@ def convert(
         work.load()
         if work.stages:
             say(f"going on in {shown(out)} after: {', '.join(work.stages)}")
-        header = _header(inputs, _run(work, inputs, allowed, Progress(say, bar=progress_bar)), work.inputs)
+        header = _header(inputs, _run(work, inputs, allowed, say, progress_bar), work.inputs)
         whole = work.publish(header)
         work.clean()
     return whole
 
 
-def _run(work: Work, inputs: Inputs, memory: int, progress: Progress) -> Facts:
+def _run(work: Work, inputs: Inputs, memory: int, say: Callable[[str], None], bar: bool) -> Facts:
     """Runs the stages that are not done."""
+    id, features = inputs.columns.id, inputs.features
     rows = EdgeRows(inputs.edges, inputs.weight, inputs.columns)
+    head = [] if features is None or features.is_array else id_head(id_parts(features, id)[0])
+    labels = None if inputs.labels is None else LabelRows(inputs.labels, id)
     if work.integers is None:
-        heads = [*rows.head(), *feature_head(inputs.features, inputs.columns.id)]
-        heads += [] if inputs.labels is None else LabelRows(inputs.labels, inputs.columns.id).head()
-        work.begin(integers=all_integers(heads))
+        work.begin(integers=all_integers([*rows.head(), *head, *([] if labels is None else labels.head())]))
     engine = Engine(work.folder / SPILL, memory)
     try:
         for name, stage in STAGES.items():
             if name not in work.stages:
                 assert work.integers is not None
-                job = Job(inputs, rows, work.folder, engine, progress, work.integers, memory)
+                job = Job(inputs, rows, labels, work.folder, engine, say, bar, work.integers, memory)
                 work.record(name, stage(job, work.facts))
         return work.facts
     except NotIntegers:  # the heads of the files misled: all ids are text
         work.begin(integers=False)
-        return _run(work, inputs, memory, progress)
+        return _run(work, inputs, memory, say, bar)
     finally:
         engine.close()
 

@@ -4,6 +4,7 @@
 the sorted edges come by. Merging follows `Graph.symmetrized`.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.stored import open_array
 from localgcl.io.columns import edge_of
-from localgcl.io.folder.arrays import blocks, index_type, new_array, writing
 from localgcl.io.folder.engine import parquet
-from localgcl.io.folder.ids import id_type
-from localgcl.io.folder.job import Facts, Job
+from localgcl.io.folder.streams import id_type
+from localgcl.io.folder.work import Facts, Job, blocks
+from localgcl.io.numpy_files import ArrayWriter, new_array
 
 MAPPED = "mapped.parquet"
 _BLOCK = 1 << 22
@@ -38,8 +39,8 @@ class EdgeRun(NamedTuple):
     weights: Array | None = None
 
     def part(self, where: slice) -> "EdgeRun":
-        direction = None if self.direction is None else self.direction[where]
-        return EdgeRun(self.source[where], self.target[where], direction, None if self.weights is None else self.weights[where])
+        columns: list[Any] = [None if column is None else column[where] for column in self]
+        return EdgeRun(*columns)
 
     def followed_by(self, other: "EdgeRun") -> "EdgeRun":
         columns: list[Any] = [None if a is None else np.concatenate([a, b]) for a, b in zip(self, other, strict=True)]
@@ -51,7 +52,7 @@ def map_edges(job: Job, facts: Facts) -> Facts:
     kind = "INTEGER" if index_type(facts["nodes"]) is np.int32 else "BIGINT"
     weight = ", e.w" if job.edges.weighted else ""
     rows = _EdgeStream(job)
-    with job.progress.stage("edges", job.edges.count) as done:
+    with job.stage("edges", job.edges.count) as done:
         nodes = job.nodes(facts)
         query = (
             f"SELECT a.row::{kind} AS s, b.row::{kind} AS t{weight} FROM edge_rows e "
@@ -59,7 +60,10 @@ def map_edges(job: Job, facts: Facts) -> Facts:
         )
         found = job.engine.write(query, job.folder / MAPPED, edge_rows=rows.stream(done))
     if found < rows.count:
-        _refuse_unknown(job, facts)
+        # Sources first, then targets.
+        ids = "SELECT unnest([source, target]) AS id, unnest([0, 1]) AS place FROM edge_rows"
+        again = _EdgeStream(job).stream(lambda _: None)
+        job.refuse_unknown(facts, ids, f"{job.inputs.edges.place}: node", "edges", edge_rows=again)
     if rows.count == 0 and rows.zeros == 0:
         raise ValueError(f"{job.inputs.edges.place} has a header but no rows; write it again")
     if rows.zeros:
@@ -80,9 +84,9 @@ def write_edges(job: Job, facts: Facts) -> Facts:
     merging = Merging(weighted=weighted)
     sums = job.folder / "sums.npy"
     with (
-        job.progress.stage("sorting", 2 * (facts["rows"] - facts["loops"])) as done,
-        writing(job.folder / "indices.npy", index_type(n)) as indices,
-        writing(sums, np.float64) as weights,
+        job.stage("sorting", 2 * (facts["rows"] - facts["loops"])) as done,
+        contextlib.closing(ArrayWriter(job.folder / "indices.npy", index_type(n))) as indices,
+        contextlib.closing(ArrayWriter(sums, np.float64)) as weights,
     ):
         for part in merging.merged(_counted(job.engine.batches(query), done)):
             indices.append(part.target)
@@ -113,7 +117,7 @@ def _write_weights(job: Job, *, undirected: bool) -> bool:
     """Writes weights.npy from the sums of both directions, in single precision; False, and no file, if all weights are 1."""
     sums, path = open_array(job.folder, "sums.npy"), job.folder / "weights.npy"
     ones = True
-    with writing(path, np.float32) as out:
+    with contextlib.closing(ArrayWriter(path, np.float32)) as out:
         for block in blocks(len(sums), _BLOCK):
             with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
                 weights = (sums[block] / 2 if undirected else sums[block]).astype(np.float32)
@@ -164,22 +168,6 @@ class _EdgeStream:
             yield pa.record_batch(columns, schema=schema)
 
 
-def _refuse_unknown(job: Job, facts: Facts) -> None:
-    """Raises ValueError that names the first id that is no node, and counts the others: sources first, then targets."""
-    rows = _EdgeStream(job)
-    query = (
-        "SELECT id, min(place) AS place FROM (SELECT unnest([source, target]) AS id, unnest([0, 1]) AS place FROM edge_rows) e "
-        f"WHERE NOT EXISTS (SELECT 1 FROM {job.nodes(facts)} n WHERE n.id = e.id) GROUP BY id"
-    )
-    count, first = job.engine.rows(
-        f"SELECT count(*), arg_min(id, (place, id)) FROM ({query})", edge_rows=rows.stream(lambda _: None)
-    )[0]
-    more = f" (and {count - 1} more)" if count > 1 else ""
-    raise ValueError(
-        f"{job.inputs.edges.place}: node {first!r:.80}{more} has no row in {job.missing(facts)}; add its row or drop its edges"
-    )
-
-
 class Merging:
     """Merges edges that come sorted by source, target, direction and weight.
 
@@ -223,3 +211,8 @@ def _is_first(run: EdgeRun) -> NDArray[np.bool_]:
     first = np.ones(len(run.source), dtype=np.bool_)
     first[1:] = (run.source[1:] != run.source[:-1]) | (run.target[1:] != run.target[:-1])
     return first
+
+
+def index_type(count: int) -> type[np.int32] | type[np.int64]:
+    """The smallest type of indices below `count`."""
+    return np.int32 if count < 2**31 else np.int64

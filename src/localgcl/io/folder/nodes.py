@@ -1,27 +1,28 @@
-"""The first stage: which nodes there are, in which order, and their features."""
+"""Stages that write nodes: which there are, in which order, and their features; and their labels."""
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import scipy.sparse as sp
 
-from localgcl.io.columns import features_of
 from localgcl.io.damage import decoding
-from localgcl.io.files import read_features
-from localgcl.io.folder.arrays import blocks, write_array, writing
-from localgcl.io.folder.engine import parquet
-from localgcl.io.folder.features import EncodedBlocks, FeatureBlocks
-from localgcl.io.folder.ids import id_type, writing_ids
+from localgcl.io.files import as_matrix, finite_floats, read_features
+from localgcl.io.folder.engine import literal, parquet
 from localgcl.io.folder.inputs import Table
-from localgcl.io.folder.job import Facts, Job
-from localgcl.io.folder.labels import LabelRows
-from localgcl.io.folder.streams import batches, empty_table, id_parts
-from localgcl.io.roles import DEFAULT
+from localgcl.io.folder.rows import FeatureBlocks
+from localgcl.io.folder.streams import empty_table, id_parts, id_type
+from localgcl.io.folder.work import Facts, Job, blocks
+from localgcl.io.ids import check_labels
+from localgcl.io.numpy_files import ArrayWriter, new_array, write_array
 
 IDS = "ids.parquet"
 _BLOCK = 1 << 22  # numbers of an array at a time
+_GROUP = 1 << 20  # rows of a row group: the same whatever the size of the batches
 
 
 def write_nodes(job: Job, _: Facts) -> Facts:
@@ -32,31 +33,14 @@ def write_nodes(job: Job, _: Facts) -> Facts:
     return _array_features(job, table) if table.is_array else _table_features(job, table)
 
 
-def feature_head(table: Table | None, id: str | None) -> list[tuple[Any, str]]:
-    """The ids in the first rows of a table of features, with their place."""
-    if table is None or table.is_array:
-        return []
-    part = id_parts(table, id)[0]
-    first = next(batches(part, [0], [pa.string()]), None)
-    return [] if first is None else [(first[0], f"{part.place}, id column {part.names[0]!r:.80}")]
-
-
 def _table_features(job: Job, table: Table) -> Facts:
-    columns = job.inputs.columns
-    parts = id_parts(table, columns.id)
-    head = empty_table(parts[0], pa.float32())
-    found: FeatureBlocks | EncodedBlocks
-    if columns.encode is not None:
-        found = EncodedBlocks(parts, table.place, columns)
-    else:
-        for part in parts:
-            features_of(empty_table(part, pa.float32()), part.place, columns=DEFAULT._replace(drop=columns.drop))
-        found = FeatureBlocks(parts, table.place, columns.drop or ())
+    parts = id_parts(table, job.inputs.columns.id)
+    found = FeatureBlocks(parts, table.place, job.inputs.columns)
     names = found.names
     with (
-        job.progress.stage("features", table.size.rows, "nodes") as done,
-        writing(job.folder / "x.npy", np.float32, len(names)) as x,
-        writing_ids(job.folder / IDS, integers=job.integers) as ids,
+        job.stage("features", table.size.rows, "nodes") as done,
+        contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, len(names))) as x,
+        contextlib.closing(IdWriter(job.folder / IDS, integers=job.integers)) as ids,
     ):
         for nodes, values in found.read(integers=job.integers):
             ids.write(nodes)
@@ -66,9 +50,9 @@ def _table_features(job: Job, table: Table) -> Facts:
     if ids.count == 0:
         raise ValueError(f"{table.place} has a header but no rows; write it again")
     _refuse_repeats(job, table, numbered=ids.numbered)
-    types = {field.name: str(field.type) for field in head.schema}
+    types = {field.name: str(field.type) for field in empty_table(parts[0], pa.float32()).schema}
     known: dict[str, Any] = {"feature_names": list(names), "column_types": types}
-    known["encoding"] = found.encoding.to_dict() if isinstance(found, EncodedBlocks) else None
+    known["encoding"] = None if found.encoding is None else found.encoding.to_dict()
     return _facts(job, ids.count, ids.numbered, len(names), ["x.npy"], **known)
 
 
@@ -85,30 +69,21 @@ def _refuse_repeats(job: Job, table: Table, *, numbered: bool) -> None:
 def _array_features(job: Job, table: Table) -> Facts:
     """Row i of a NumPy file is node i."""
     path, kind = table.paths[0], table.kinds[0]
-    if job.inputs.columns.encode is not None or job.inputs.columns.drop:
-        read_features(path, job.inputs.columns)  # refuses them
-    if kind == ".npz":
-        x: Any = read_features(path).values
+    if kind == ".npz" or job.inputs.columns.encode is not None or job.inputs.columns.drop:
+        x: Any = read_features(path, job.inputs.columns).values  # refuses columns to encode or drop
     else:
         with decoding(table.place):
             x = np.load(path, mmap_mode="r", allow_pickle=False)
-        if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or 0 in x.shape:
-            raise ValueError(f"{table.place} has shape {x.shape} and type {x.dtype}; features are numbers, one row per node")
-        x = x[:, None] if x.ndim == 1 else x
+        x = as_matrix(x, table.place)
     if isinstance(x, sp.csr_array):
         return _facts(job, x.shape[0], True, x.shape[1], _write_sparse(job, x), rows_are_nodes=True)
     rows = max(1, _BLOCK // x.shape[1])
     with (
-        job.progress.stage("features", len(x), "nodes") as done,
-        writing(job.folder / "x.npy", np.float32, x.shape[1]) as out,
+        job.stage("features", len(x), "nodes") as done,
+        contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, x.shape[1])) as out,
     ):
         for block in blocks(len(x), rows):
-            with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
-                values = np.asarray(x[block]).astype(np.float32)
-            wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-            if wrong.size:
-                node = block.start + int(wrong[0])
-                raise ValueError(f"{table.place}: node {node} has a feature that is NaN or infinite; fill or drop it")
+            values = finite_floats(x[block], table.place, block.start)
             out.append(values)
             done(len(values))
     return _facts(job, len(x), True, x.shape[1], ["x.npy"], rows_are_nodes=True)
@@ -128,16 +103,17 @@ def _write_sparse(job: Job, x: Any) -> list[str]:
 
 def _without_features(job: Job) -> Facts:
     """All ids that edges and labels name, sorted; 0..n-1 where an adjacency matrix or labels without ids give n."""
-    labels = None if job.inputs.labels is None else LabelRows(job.inputs.labels, job.inputs.columns.id)
+    labels = job.labels
     given = job.edges.num_nodes if job.edges.num_nodes is not None or labels is None else labels.num_nodes
     if given is not None:
         return _facts(job, given, True, 0, [], rows_are_nodes=True)
     with (
-        job.progress.stage("node ids", job.edges.count) as done,
-        writing_ids(job.folder / IDS, integers=job.integers) as ids,
+        job.stage("node ids", job.edges.count) as done,
+        contextlib.closing(IdWriter(job.folder / IDS, integers=job.integers)) as ids,
     ):
         query = "SELECT unnest([source, target]) AS id FROM edge_rows"
-        streams: dict[str, Any] = {"edge_rows": (_ends_schema(job), _ends(job, done))}
+        schema = pa.schema([(end, id_type(job.integers)) for end in ("source", "target")])
+        streams: dict[str, Any] = {"edge_rows": (schema, _ends(job, schema, done))}
         if labels is not None:
             query += " UNION ALL SELECT id FROM label_rows"
             streams["label_rows"] = labels.stream(integers=job.integers)
@@ -148,14 +124,10 @@ def _without_features(job: Job) -> Facts:
     return _facts(job, ids.count, ids.numbered, 0, [])
 
 
-def _ends_schema(job: Job) -> Any:
-    return pa.schema([("source", id_type(job.integers)), ("target", id_type(job.integers))])
-
-
-def _ends(job: Job, done: Any) -> Iterator[Any]:
-    for batch in job.edges.batches(integers=job.integers):
-        yield pa.record_batch([batch.source, batch.target], schema=_ends_schema(job))
-        done(len(batch.source))
+def _ends(job: Job, schema: Any, done: Any) -> Iterator[Any]:
+    for source, target, _ in job.edges.batches(integers=job.integers):
+        yield pa.record_batch([source, target], schema=schema)
+        done(len(source))
 
 
 def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str], **known: Any) -> Facts:
@@ -164,3 +136,76 @@ def _facts(job: Job, nodes: int, numbered: bool, features: int, files: list[str]
         (job.folder / IDS).unlink(missing_ok=True)
     files = files if numbered else [*files, IDS]
     return {"nodes": nodes, "numbered": numbered, "features": features, "files": files, "rows_are_nodes": False, **known}
+
+
+def write_labels(job: Job, facts: Facts) -> Facts:
+    """Writes y.npy, -1 where a node has no label; nothing where there are no labels."""
+    rows, n = job.labels, facts["nodes"]
+    if rows is None:
+        return {"files": []}
+    known = {"files": ["y.npy"], "classes": rows.names}
+    if rows.array is not None:
+        check_labels(rows.table.place, len(rows.array), n)
+        write_array(job.folder / "y.npy", rows.array)
+        return known
+    y = new_array(job.folder / "y.npy", (n,), np.int64)
+    y[:] = -1
+    joined = f"label_rows l LEFT JOIN {job.nodes(facts)} n ON n.id = l.id"
+    query = f"SELECT n.row, l.label, l.id FROM {joined} ORDER BY n.row NULLS FIRST"
+    before, unknown, twice = -1, False, None
+    with job.stage("labels", rows.table.size.rows, "nodes") as done:
+        for batch in job.engine.batches(query, label_rows=rows.stream(integers=job.integers)):
+            unknown = batch.column(0).null_count > 0
+            if unknown:
+                break
+            nodes = batch.column(0).to_numpy()
+            repeat = np.flatnonzero(np.diff(nodes, prepend=before) == 0)
+            if repeat.size:
+                twice = batch.column(2)[int(repeat[0])].as_py()
+                break
+            y[nodes] = batch.column(1).to_numpy()
+            before = int(nodes[-1])
+            done(len(nodes))
+    again = {"label_rows": rows.stream(integers=job.integers)}
+    if unknown:
+        ids = "SELECT id, 0 AS place FROM label_rows"
+        job.refuse_unknown(facts, ids, f"{rows.table.place}: labelled node", "label", **again)
+    if twice is not None:
+        ((times,),) = job.engine.rows(f"SELECT count(*) FROM label_rows WHERE id = {literal(twice)}", **again)
+        raise ValueError(f"{rows.table.place}: node {twice!r:.80} has {times} rows; keep one row per node")
+    y.flush()  # type: ignore[attr-defined]  # a mapped array
+    return known
+
+
+class IdWriter:
+    """Writes ids to a Parquet file, column `id`, and notes whether they are 0, 1, 2... in order.
+
+    Equal ids give equal files, whatever the batches.
+    """
+
+    def __init__(self, path: Path, *, integers: bool) -> None:
+        self.count = 0
+        self.numbered = integers
+        self._held: list[Any] = []
+        self._waiting = 0
+        self._schema = pa.schema([("id", id_type(integers))])
+        self._writer: Any = pyarrow.parquet.ParquetWriter(path, self._schema)
+
+    def write(self, ids: Any) -> None:
+        if self.numbered:
+            self.numbered = bool(np.array_equal(ids.to_numpy(), np.arange(self.count, self.count + len(ids))))
+        self.count += len(ids)
+        self._held.append(ids)
+        self._waiting += len(ids)
+        while self._waiting >= _GROUP:
+            self._flush(_GROUP)
+
+    def close(self) -> None:
+        if self._waiting:
+            self._flush(self._waiting)
+        self._writer.close()
+
+    def _flush(self, rows: int) -> None:
+        held = pa.concat_arrays(self._held)
+        self._writer.write_table(pa.table([held[:rows]], schema=self._schema), row_group_size=_GROUP)
+        self._held, self._waiting = [held[rows:]], len(held) - rows

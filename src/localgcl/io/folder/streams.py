@@ -1,21 +1,24 @@
-"""Tables in files -> batches of columns, one at a time, whatever the size of the files."""
+"""Tables in files -> batches of columns, one at a time, whatever the size of the files.
 
-import json
-from collections.abc import Iterator, Sequence
+Ids are integers if the ids of all tables are, else text, as in `read_graph`.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from localgcl.graph.checks import check_distinct
-from localgcl.io.damage import BROKEN, unreadable
+from localgcl.io.damage import BROKEN
 from localgcl.io.folder.inputs import Table
-from localgcl.io.formats import bad_cell, delimiter_of, edge_header, id_header
-from localgcl.io.roles import DEFAULT, Columns, end_columns, id_column, put_first
-from localgcl.io.tables import ids_first
+from localgcl.io.formats import arrow_decoding, bad_cell, csv_options, edge_header, id_header, trimmed
+from localgcl.io.ids import as_ids, first_empty, plain
+from localgcl.io.roles import DEFAULT, Columns, end_columns, id_first
+from localgcl.io.tables import ids_first, index_levels
 from localgcl.system.text import listed, shown
 
 _ROWS = 1 << 16
@@ -40,6 +43,11 @@ class Part(NamedTuple):
         return shown(self.path)
 
     @property
+    def id_place(self) -> str:
+        """Where its ids stand, for messages."""
+        return f"{self.place}, id column {self.names[0]!r:.80}"
+
+    @property
     def header(self) -> list[str]:
         """Its columns in the order of the file."""
         return [self.names[self.order.index(at)] for at in range(len(self.names))]
@@ -62,11 +70,10 @@ def id_parts(table: Table, id: str | None = None) -> list[Part]:
         place = shown(path)
         if kind == ".parquet":
             names = _id_first_names(path)
-            at = id_column(names, id, place)
+            order = id_first(names, id, place)
         else:
-            names, at = id_header(path, kind, id)
+            names, order = id_header(path, kind, id)
         check_distinct(names, place)
-        order = put_first(len(names), at)
         parts.append(Part(path, kind, tuple(names[column] for column in order), 1, tuple(order)))
     first = parts[0]
     for part in parts:
@@ -87,18 +94,21 @@ def empty_table(part: Part, value_type: Any) -> Any:
     return pa.table(columns, names=list(part.names))
 
 
-def batches(part: Part, columns: Sequence[int], csv_types: Sequence[Any]) -> Iterator[list[Any]]:
+def batches(part: Part, columns: Sequence[int], value_type: Any = None) -> Iterator[list[Any]]:
     """Some columns of a file as pyarrow arrays, batch by batch.
 
     Args:
         part: The file.
         columns: Their positions in `part.names`, in the order wanted.
-        csv_types: What cells of a CSV file are read as, one type a column. Text is stripped of white space around it.
+        value_type: What cells of a CSV file are read as: text, stripped of white space around it, when not given and in the
+            first of its columns.
 
     Raises:
         ValueError: The file is damaged, or a cell cannot be read; the message names the place.
     """
-    read = _parquet_batches(part, columns) if part.kind == ".parquet" else _csv_batches(part, columns, csv_types)
+    text = pa.string()
+    types = {str(part.order[column]): value_type or text if column else text for column in columns}
+    read = _parquet_batches(part, columns) if part.kind == ".parquet" else _csv_batches(part, types)
     for batch in read:
         if batch.num_rows:
             yield [batch.column(place) for place in range(batch.num_columns)]
@@ -107,32 +117,23 @@ def batches(part: Part, columns: Sequence[int], csv_types: Sequence[Any]) -> Ite
 def _parquet_batches(part: Part, columns: Sequence[int]) -> Iterator[Any]:
     names = [part.names[column] for column in columns]
     rows = max(1024, min(_ROWS, _CELLS // len(names)))
-    try:
-        with pyarrow.parquet.ParquetFile(part.path, pre_buffer=False) as file:
-            for batch in file.iter_batches(rows, columns=names):
-                batch.validate(full=True)  # pyarrow does not look whether text is UTF-8
-                yield batch.select(names)
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(part.place, error) from error
+    with arrow_decoding(part.place), pyarrow.parquet.ParquetFile(part.path, pre_buffer=False) as file:
+        for batch in file.iter_batches(rows, columns=names):
+            batch.validate(full=True)  # pyarrow does not look whether text is UTF-8
+            yield batch.select(names)
 
 
-def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> Iterator[Any]:
-    # By position, since a header may repeat a name.
-    names, wanted = [str(i) for i in range(len(part.names))], [str(part.order[column]) for column in columns]
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(part.path, part.kind))
-    convert = pyarrow.csv.ConvertOptions(
-        column_types=dict(zip(wanted, types, strict=True)), include_columns=wanted, null_values=[""]
-    )
+def _csv_batches(part: Part, types: dict[str, Any]) -> Iterator[Any]:
+    """Batches of the columns of `types`, which are named by their position in the file."""
 
     def opened(*, threads: bool) -> Any:
-        read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=part.skip, block_size=_BLOCK, use_threads=threads)
-        return pyarrow.csv.open_csv(part.path, read_options=read, parse_options=parse, convert_options=convert)
+        options = csv_options(part.path, part.kind, len(part.names), types, skip=part.skip, threads=threads)
+        return pyarrow.csv.open_csv(part.path, **options)
 
     try:
         with opened(threads=True) as reader:
             for batch in reader:
-                trimmed = [pc.utf8_trim_whitespace(c) if pa.types.is_string(c.type) else c for c in batch.columns]
-                yield pa.record_batch(trimmed, names=wanted)
+                yield pa.record_batch(trimmed(batch.columns), names=list(types))
     except (*BROKEN, pa.ArrowException) as error:
         if "Empty CSV file" in str(error):  # a part without rows
             return
@@ -146,10 +147,8 @@ def _csv_batches(part: Part, columns: Sequence[int], types: Sequence[Any]) -> It
 
 
 def _schema(path: Path) -> Any:
-    try:
+    with arrow_decoding(shown(path)):
         return pyarrow.parquet.read_schema(path)
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(shown(path), error) from error
 
 
 def _parquet_names(path: Path) -> list[str]:
@@ -160,13 +159,60 @@ def _parquet_names(path: Path) -> list[str]:
 
 def _id_first_names(path: Path) -> list[str]:
     """The columns of a Parquet file, the pandas index first where it holds the ids."""
-    schema = _schema(path)
-    text = (schema.metadata or {}).get(b"pandas", b"{}")
-    try:
-        levels = json.loads(text).get("index_columns", [])
-    except (ValueError, RecursionError, AttributeError) as error:
-        raise unreadable(f"the pandas metadata of {shown(path)}", error) from error
-    if any(isinstance(level, dict) and level.get("name") is not None for level in levels):
-        raise ValueError(f"{shown(path)} has its ids in the index of a pandas frame alone; write it after reset_index()")
-    names: list[str] = ids_first(schema.empty_table(), shown(path)).column_names
+    table, place = _schema(path).empty_table(), shown(path)
+    if any(isinstance(level, dict) and level.get("name") is not None for level in index_levels(table, place)):
+        raise ValueError(f"{place} has its ids in the index of a pandas frame alone; write it after reset_index()")
+    names: list[str] = ids_first(table, place).column_names
     return names
+
+
+class NotIntegers(Exception):
+    """An id is text, though the first ids of all files were integers."""
+
+
+def read_ids(column: Any, place: str, *, integers: bool, before: int = 0) -> Any:
+    """The ids in a column of a batch, as int64 or as text.
+
+    Args:
+        column: A pyarrow array.
+        place: Where it stands, for messages.
+        integers: Whether all tables have integers.
+        before: Rows of the table before this batch, for messages.
+
+    Raises:
+        ValueError: As for `as_ids`.
+        NotIntegers: `integers` is wrong.
+    """
+    row = first_empty(plain(column))
+    if row is not None:
+        raise ValueError(f"{place}: the node id in data row {before + row + 1:,} is empty; fill it in or drop the row")
+    ids = as_ids(column, place, parse=integers)
+    if integers and not pa.types.is_int64(ids.type):
+        raise NotIntegers
+    return ids if integers else ids.cast(pa.large_string())
+
+
+def node_batches(
+    part: Part, columns: Sequence[int], value_type: Any = None, *, integers: bool
+) -> Iterator[tuple[Any, list[Any]]]:
+    """The ids of a table of nodes, and some other columns, batch by batch; arguments as for `batches` and `read_ids`."""
+    before = 0
+    for first, *others in batches(part, [0, *columns], value_type):
+        ids = read_ids(first, part.id_place, integers=integers, before=before)
+        yield ids, others
+        before += len(ids)
+
+
+def id_head(part: Part) -> list[tuple[Any, str]]:
+    """The ids in the first rows of a table of nodes, with their place; none if it has no rows."""
+    return [(first, part.id_place) for first, *_ in itertools.islice(batches(part, [0]), 1)]
+
+
+def id_type(integers: bool) -> Any:
+    """The pyarrow type of ids."""
+    return pa.int64() if integers else pa.large_string()
+
+
+def all_integers(columns: Iterable[tuple[Any, str]]) -> bool:
+    """Whether the ids in all these columns, each with its place, are integers or written like integers."""
+    return all(pa.types.is_int64(as_ids(column, place, parse=True).type) for column, place in columns)

@@ -4,6 +4,7 @@ Columns of $P^k R$ do not depend on each other. So memory holds as many columns 
 hop, and each group of columns goes to a file of its own. A last pass puts the groups side by side.
 """
 
+import contextlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,11 +16,11 @@ from numpy.typing import NDArray
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.prepare import hashed_signs, standardised, structural_columns
 from localgcl.graph.stored import open_array
-from localgcl.io.folder.arrays import blocks, write_array, writing
 from localgcl.io.folder.edges import MAPPED
 from localgcl.io.folder.engine import parquet
-from localgcl.io.folder.job import Facts, Job
+from localgcl.io.folder.work import Facts, Job, blocks
 from localgcl.io.ids import ids_to_numpy
+from localgcl.io.numpy_files import ArrayWriter, write_array
 
 HOPS = 3
 _ROWS, _EDGES = 1 << 16, 1 << 22
@@ -37,7 +38,7 @@ def write_structural(job: Job, facts: Facts) -> Facts:
     walks = _Walks(job, facts)
     at_once = max(1, min(widths[0], job.memory // 2 // (_COPIES * facts["nodes"])))
     groups = [slice(start, min(widths[0], start + at_once)) for start in range(0, widths[0], at_once)]
-    with job.progress.stage("structural features", len(groups) * HOPS, "passes") as done:
+    with job.stage("structural features", len(groups) * HOPS, "passes") as done:
         write_array(job.folder / "column-0.npy", standardised(np.log1p(walks.degree, dtype=np.float64)[:, None]))
         for number, group in enumerate(groups):
             signal = walks.signs(group)
@@ -122,7 +123,7 @@ class _Walks:
 def _join(job: Job, names: list[str], nodes: int) -> None:
     """Puts columns side by side in x.npy, and removes their files."""
     parts = [open_array(job.folder, name) for name in names]
-    with writing(job.folder / "x.npy", np.float32, sum(part.shape[1] for part in parts)) as x:
+    with contextlib.closing(ArrayWriter(job.folder / "x.npy", np.float32, sum(part.shape[1] for part in parts))) as x:
         for rows in blocks(nodes, _ROWS):
             x.append(np.concatenate([part[rows] for part in parts], axis=1))
     del parts

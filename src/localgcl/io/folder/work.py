@@ -1,24 +1,95 @@
-"""The state of a conversion on disk: which stages are done, so that a killed conversion resumes.
+"""What the stages of a conversion share, and its state on disk: which are done, so that a killed conversion resumes.
 
 A stage writes into OUT/.convert. When it is done, state.json there says so, with the hash of every file that it made. At the
 end the files are moved to OUT, the header is written, and .convert is removed.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from localgcl.graph.stored import HEADER, NAMES, WORK, FolderError, Header, declared, file_hash, read_header, write_header
-from localgcl.io.folder.job import Facts
+from localgcl.io.folder.engine import Engine, parquet
+from localgcl.io.folder.inputs import Inputs
+from localgcl.io.folder.rows import EdgeRows, LabelRows
+from localgcl.io.ids import unknown_node
 from localgcl.system.files import locked, replacing
+from localgcl.system.progress import progress
 from localgcl.system.text import shown
 
 STATE, LOCK, SPILL = "state.json", "lock", "spill"
 _OVER = "choose another --out, or start over with --overwrite"
+
+Facts = dict[str, Any]
+"""Results of a stage for later stages and the header; JSON types only."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One conversion.
+
+    Args:
+        inputs: The files.
+        edges: The rows of the table of edges.
+        labels: Those of the table of labels, if there is one.
+        folder: Where stages write.
+        engine: DuckDB.
+        say: Takes a line for each stage that is done.
+        bar: Whether to show progress bars.
+        integers: Whether ids are integers.
+        memory: Bytes that the process may take.
+    """
+
+    inputs: Inputs
+    edges: EdgeRows
+    labels: LabelRows | None
+    folder: Path
+    engine: Engine
+    say: Callable[[str], None]
+    bar: bool
+    integers: bool
+    memory: int
+
+    @contextlib.contextmanager
+    def stage(self, title: str, total: int, unit: str = "rows") -> Iterator[Callable[[int], object]]:
+        """Yields a function to call with the number of rows done since its last call. `total` may be an estimate."""
+        started = time.perf_counter()
+        with progress(total, f" {unit}", title=title, shown=self.bar, unit_scale=True) as bar:
+            yield bar.update
+        self.say(f"{title}: {time.perf_counter() - started:.1f} s")
+
+    def nodes(self, facts: Facts) -> str:
+        """The SQL that gives all nodes: `id` and `row`."""
+        if facts["numbered"]:
+            kind = "BIGINT" if self.integers else "VARCHAR"
+            return f"(SELECT range::{kind} AS id, range AS row FROM range({facts['nodes']}))"
+        return f"(SELECT id, file_row_number AS row FROM {parquet(self.folder / 'ids.parquet')})"
+
+    def refuse_unknown(self, facts: Facts, ids: str, place: str, mention: str, **streams: Any) -> None:
+        """Raises ValueError that names the first id that is no node, and counts the others.
+
+        Args:
+            facts: What is known of the nodes.
+            ids: A SELECT of the columns `id` and `place`, by which they are ordered.
+            place: Where the ids stand, for messages.
+            mention: What the user may drop.
+            **streams: The tables of the SELECT, as for `Engine.rows`.
+        """
+        query = f"SELECT id, min(place) AS place FROM ({ids}) e ANTI JOIN {self.nodes(facts)} n ON n.id = e.id GROUP BY id"
+        count, first = self.engine.rows(f"SELECT count(*), arg_min(id, (place, id)) FROM ({query})", **streams)[0]
+        table = self.inputs.features or self.inputs.edges
+        raise unknown_node(place, first, count, table.place, facts["nodes"] if facts["rows_are_nodes"] else None, mention)
+
+
+def blocks(count: int, size: int) -> Iterator[slice]:
+    """Slices of `size` rows that cover `count` rows."""
+    return (slice(start, min(count, start + size)) for start in range(0, count, size))
 
 
 class Work:
@@ -55,7 +126,9 @@ class Work:
     def record(self, stage: str, facts: Facts) -> None:
         """Notes that a stage is done."""
         for name in facts["files"]:
-            self.hashes[name] = _settled_hash(self.folder / name)
+            with (self.folder / name).open("r+b") as file:  # hashed once it is on the disk
+                os.fsync(file.fileno())
+            self.hashes[name] = file_hash(self.folder / name)
         self.stages[stage] = facts
         self._save()
 
@@ -105,7 +178,9 @@ def remove_ours(out: Path) -> None:
     Raises:
         FolderError: Header or state is damaged, so that it is unknown what was made.
     """
-    _check_idle(out)
+    if (out / WORK / LOCK).exists():
+        with locked(out / WORK / LOCK, otherwise=_busy(out)):
+            pass  # no other process converts into it
     names: set[str] = set()
     if (out / HEADER).exists():
         names |= set(declared(out).files)
@@ -129,13 +204,6 @@ def claimed(work: Work) -> Iterator[None]:
         yield
 
 
-def _check_idle(out: Path) -> None:
-    """Raises FolderError if another process converts into `out`."""
-    if (out / WORK / LOCK).exists():
-        with locked(out / WORK / LOCK, otherwise=_busy(out)):
-            pass
-
-
 def _busy(out: Path) -> FolderError:
     return FolderError(f"another process converts into {shown(out)}; wait for it, or choose another --out")
 
@@ -144,13 +212,10 @@ def _refuse_foreign(out: Path) -> None:
     """Raises FolderError if a foreign file has a name that a conversion would write. Other files may stay."""
     inside = {entry.name for entry in os.scandir(out)} & {*NAMES, HEADER}
     if (out / WORK).exists():  # killed before it wrote its state
-        inside |= {f"{WORK}/{entry.name}" for entry in os.scandir(out / WORK) if not _is_scratch(entry.name)}
+        found = {entry.name for entry in os.scandir(out / WORK)} - {LOCK, SPILL}
+        inside |= {f"{WORK}/{name}" for name in found if not name.startswith(f".{STATE}.")}
     if inside:
         raise FolderError(f"{shown(out)} holds {min(inside)!r:.80}, which localgcl convert did not make; choose another --out")
-
-
-def _is_scratch(name: str) -> bool:
-    return name in (LOCK, SPILL) or name.startswith(f".{STATE}.")
 
 
 def _read_state(folder: Path) -> dict[str, Any] | None:
@@ -167,10 +232,3 @@ def _read_state(folder: Path) -> dict[str, Any] | None:
             f"{shown(path)} is damaged; delete the folder {shown(folder)} and run localgcl convert again"
         ) from error
     return state
-
-
-def _settled_hash(path: Path) -> str:
-    """SHA-256 of a file, once it is on the disk."""
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-    return file_hash(path)

@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from localgcl.graph.mapped import blocks
-from localgcl.io.parts import write_blocks, write_rows
+from localgcl.io.export import write_blocks
+from localgcl.io.numpy_files import write_rows
 from localgcl.system.team import Alone, share
 
 Z = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
