@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from localgcl.graph import Graph
+from localgcl.graph.edges import as_weights
 from localgcl.graph.prepare import featureless
-from localgcl.graph.weights import as_weights
 from localgcl.io.cells import NUMBER, cells_of, kind_of_cells
 from localgcl.io.columns import check_finite, edge_of, edges_of, features_of, labels_of, refuse_texts, with_id_first
 from localgcl.io.damage import check_expansion

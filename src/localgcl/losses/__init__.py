@@ -1,6 +1,6 @@
 """Losses: pure functions of embeddings, graph and hyper-parameters, each a sum of named terms."""
 
-from localgcl.io.neighbourhoods import neighbourhoods as neighbourhoods
+from localgcl.io.libraries import neighbourhoods as neighbourhoods
 from localgcl.losses.bootstrap import found_pairs as found_pairs
 from localgcl.losses.bootstrap import neighbour_prediction as neighbour_prediction
 from localgcl.losses.bootstrap import pair_prediction as pair_prediction

@@ -26,7 +26,7 @@ from torch import Tensor
 from localgcl.config import LocalGCLWarning, suggestion
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
-from localgcl.io.neighbourhoods import neighbourhoods
+from localgcl.io.libraries import neighbourhoods
 from localgcl.losses.finite import can_read, refuse_non_finite
 from localgcl.nn.features import MAPS, Draw, FeatureMap
 from localgcl.nn.features import negatives as known_negatives

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import localgcl as lg
 from localgcl.graph.csr import CSR
-from localgcl.io.neighbourhoods import neighbourhoods
+from localgcl.io.libraries import neighbourhoods
 from localgcl.losses import local_contrastive, local_terms
 
 GRAPH = lg.sbm(40, classes=2, features=4, mean_degree=4, seed=0)
