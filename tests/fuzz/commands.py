@@ -184,7 +184,7 @@ def _small() -> Iterator[None]:
         return comparing(*arguments, **{**others, **small, "protocol": protocol})
 
     with contextlib.ExitStack() as stack:
-        for target in ("training.alone.fit", "experiments.search.trials.fit", "experiments.compare.contenders.fit"):
+        for target in ("training.alone.fit", "experiments.search.trials.fit", "experiments.compare.comparing.fit"):
             stack.enter_context(mock.patch(f"localgcl.{target}", small_fit))
         for target, stub in {
             "tune.tune": small_tune,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, option
+from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, option, read_options
 from localgcl.datasets.source import Source
 from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.search import log
@@ -110,7 +110,7 @@ def tune(
     """
     for name in options.keys() & {"start", "out"}:
         options[name] = os.fspath(options[name])
-    search_options = SearchOptions(**options)
+    search_options = read_options(SearchOptions, tune, options)
     protocol, device, seeds = search_options.protocol, search_options.device, search_options.seeds
     validating_probe(protocol, {})
     source = Source(graph) if isinstance(graph, str) else graph
