@@ -9,8 +9,9 @@ from localgcl.graph import Graph
 from localgcl.methods import configure
 from localgcl.report.findings import Section
 from localgcl.report.markup import tag
-from localgcl.report.panels import PANELS, Reading, degrees_of, homophily_of, read_losses
-from localgcl.report.reading import Subject, read_subject
+from localgcl.report.measures import degrees_of, homophily_of, read_losses
+from localgcl.report.nodes import Subject, read_subject
+from localgcl.report.panels import PANELS, Reading
 from localgcl.training import RunFolder
 
 

@@ -3,8 +3,7 @@
 import argparse
 
 from localgcl.commands.output import Result, aligned
-from localgcl.report.reading import read_subject
-from localgcl.report.similar import SimilarNode, similar_nodes
+from localgcl.report.nodes import SimilarNode, read_subject, similar_nodes
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
 

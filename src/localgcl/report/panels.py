@@ -11,25 +11,17 @@ from typing import TypeAlias
 import numpy as np
 import tomli_w
 
-from localgcl.graph.csr import CSR
-from localgcl.graph.statistics import edge_homophily
 from localgcl.report import charts
 from localgcl.report.findings import Cluster, Column, Score, Section, Series, column_of_clusters
-from localgcl.report.kernel import read_kernel
 from localgcl.report.markup import Markup, copied, empty, folded, joined, table, tag
-from localgcl.report.reading import Subject
-from localgcl.report.scoring import read_scores
+from localgcl.report.measures import degrees_of, homophily_of, read_kernel, read_losses, read_scores
+from localgcl.report.nodes import Subject
 from localgcl.system.text import shown
-from localgcl.training import RunFolder
 
 BAR = tag("span", "As a bar", class_="unseen")
 """Heading of a column of bars, for those who hear the page."""
 ROWS = 12
 """Rows of the table beside a chart, evenly spaced."""
-_NOT_TERMS = ("step", "seconds", "clamped", "spread", "rank")
-"""Columns of metrics.csv that are no terms of the loss: clocks and signs of health."""
-_POINTS = 1000
-"""Points of a line, at most; a screen does not show more."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,23 +57,6 @@ Panel: TypeAlias = Callable[[Reading], Section | None]
 def losses(reading: Reading) -> Section:
     """The loss and its terms."""
     return show_losses(*read_losses(reading.subject.run))
-
-
-def read_losses(run: RunFolder) -> tuple[tuple[Series, ...], str]:
-    """The loss and its terms over steps, from metrics.csv, and the reason if there are none."""
-    rows = run.read_metrics()
-    if not rows:
-        return (), "The run has no metrics.csv, or trained no step."
-    every = -(-len(rows) // _POINTS)
-    kept = rows[::every] if (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
-    # The loss first, whatever the order of the columns.
-    names = dict.fromkeys(["loss", *(name for row in rows for name in row if name not in _NOT_TERMS)])
-    lines = []
-    for name in names:
-        points = [(row["step"], row[name]) for row in kept if name in row]
-        x, y = np.array(points, dtype=np.float32).reshape(-1, 2).T
-        lines.append(Series(name, np.ascontiguousarray(x), np.ascontiguousarray(y)))
-    return tuple(lines), ""
 
 
 def show_losses(lines: Sequence[Series], note: str = "") -> Section:
@@ -178,27 +153,6 @@ def graph(reading: Reading) -> Section:
     homophily = homophily_of(reading.subject)
     missing = "" if homophily else "The graph has no labels, or no edge between labelled nodes."
     return show_graph(degrees_of(reading.subject.edges), homophily, {"homophily": missing})
-
-
-def degrees_of(edges: CSR) -> Series:
-    """Number of nodes (y) by degree (x)."""
-    degree, count = np.unique(edges.degree.numpy(), return_counts=True)
-    return Series("nodes", degree.astype(np.float32), count.astype(np.float32))
-
-
-def homophily_of(subject: Subject) -> dict[str, float]:
-    """The share of edges within a class, and what it would be if ends of edges were joined at random; empty without labels."""
-    y, edges = subject.graph.y, subject.edges
-    if y is None:
-        return {}
-    found = edge_homophily(edges, y)
-    if np.isnan(found):
-        return {}
-    ends = y[edges.rows]
-    known = (ends >= 0) & (y[edges.indices] >= 0)
-    weights = None if edges.weights is None else edges.weights[known].double().numpy()
-    counts = np.bincount(ends[known].numpy(), weights)  # each edge is there in both directions
-    return {"in this graph": found, "by chance": float(((counts / counts.sum()) ** 2).sum())}
 
 
 def show_graph(degrees: Series, homophily: Mapping[str, float], notes: Mapping[str, str]) -> Section:

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets.source import Source
 from localgcl.experiments.inspection.costs import method_costs
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
+from localgcl.graph.statistics import edge_homophily, homophily_by_chance
 from localgcl.io.encode import AUTO
 from localgcl.io.files import ColumnFacts, describe_columns, graph_name, joined_graph, read_classes, read_edges, read_features
 from localgcl.io.ids import Edges, Rows
@@ -126,15 +126,14 @@ def label_facts(graph: Graph, undirected: CSR) -> dict[str, Any] | None:
     """
     if graph.y is None or not bool((graph.y >= 0).any()):
         return None
-    y, names = graph.y.cpu(), graph.class_names
+    y, names = graph.y, graph.class_names
     sizes = y[y >= 0].bincount().tolist()
     classes = {str(label) if names is None else names[label]: size for label, size in enumerate(sizes) if size}
-    ends = torch.stack([y[undirected.rows.cpu()], y[undirected.indices.cpu().long()]])
-    known = ends[:, (ends >= 0).all(dim=0)]
-    facts: dict[str, Any] = {"labelled": int((y >= 0).sum()), "classes": classes, "pairs": known.shape[1] // 2}
-    if known.shape[1]:
-        shares = known.flatten().bincount().double() / known.numel()
-        facts |= {"homophily": float((known[0] == known[1]).double().mean()), "by_chance": float((shares**2).sum())}
+    unweighted = CSR(undirected.indptr, undirected.indices, rows=undirected.rows)
+    pairs = int(((y[unweighted.rows] >= 0) & (y[unweighted.indices] >= 0)).sum()) // 2
+    facts: dict[str, Any] = {"labelled": int((y >= 0).sum()), "classes": classes, "pairs": pairs}
+    if pairs:
+        facts |= {"homophily": edge_homophily(unweighted, y), "by_chance": homophily_by_chance(unweighted, y)}
     return facts
 
 
