@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> Result:
     for node, rows in found.items():
         print(f"most similar to {shown(node)}")
         for line in _lines(rows):
-            print(f"  {line}")
+            print(line)
     return {"similar": found}
 
 
@@ -38,4 +38,4 @@ def _lines(rows: list[SimilarNode]) -> list[str]:
     for row in rows:
         label = ["" if row.label is None else shown(row.label)] * labelled
         cells.append((shown(row.id), f"{row.similarity:.4f}", *label, "yes" if row.neighbour else "no"))
-    return aligned(cells)
+    return aligned(cells, indent="  ")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from localgcl.commands.inspect import lines
 from localgcl.datasets import sbm
 from localgcl.datasets.source import Source
 from localgcl.experiments.inspection import costs, inspect, inspect_graph
 from localgcl.experiments.inspection.inspecting import label_facts, structure_facts, undirected_edges
-from localgcl.experiments.inspection.text import lines
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 

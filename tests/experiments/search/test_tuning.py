@@ -16,6 +16,7 @@ from localgcl.datasets.source import Source
 from localgcl.experiments.search import log, trials, tune
 from localgcl.experiments.search.space import SAMPLERS
 from localgcl.recipes import recipes
+from localgcl.system.store import RowFile
 from localgcl.system.workers import Workers
 from tests.experiments.copying import Copying
 from tests.experiments.search.problems import FIXED, SMALL, graph, lasting, search
@@ -115,7 +116,7 @@ def test_rows_that_do_not_compare_are_left_alone(change: dict[str, Any], tmp_pat
 def test_rows_of_older_logs_do_not_compare(tmp_path: Path) -> None:
     """They were validated on seeds 0, 1..., which results are reported on."""
     (row, _) = search(tmp_path, trials=2).rows
-    log.append(tmp_path / "trials.csv", {**row, "seeds": "2", "validation": "99.9"})
+    RowFile(tmp_path / "trials.csv", log.FIELDS).append({**row, "seeds": "2", "validation": "99.9"})
     assert search(tmp_path, trials=2).validation < 99.9
 
 
