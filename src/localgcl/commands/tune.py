@@ -4,9 +4,9 @@ import argparse
 import dataclasses
 import json
 
+from localgcl.commands import COMMON
 from localgcl.commands.options import SOURCE, add_group, add_settings, add_source, early_method, read_group, read_source
 from localgcl.commands.output import Result, sayer
-from localgcl.commands.parser import COMMON
 from localgcl.experiments.search import log
 from localgcl.experiments.search.space import OWN, read_space
 from localgcl.experiments.search.trials import SearchOptions
