@@ -36,26 +36,10 @@ _POINTS = 20_000
 """Above this number of points, SVG and PDF hold them as an image: browsers and printers are slow with more shapes."""
 
 CATEGORIES = (
-    "#2f78c4",
-    "#ef8a17",
-    "#1fa187",
-    "#b5174b",
-    "#e490fc",
-    "#54e484",
-    "#78309c",
-    "#9c6c00",
-    "#f06078",
-    "#006c6c",
-    "#9084fc",
-    "#d8c000",
-    "#b448a8",
-    "#6cc0c0",
-    "#903c00",
-    "#c084b4",
-    "#4848c0",
-    "#b4a860",
-    "#fc90a8",
-    "#0ca8d8",
+    *("#2f78c4", "#ef8a17", "#1fa187", "#b5174b", "#e490fc"),
+    *("#54e484", "#78309c", "#9c6c00", "#f06078", "#006c6c"),
+    *("#9084fc", "#d8c000", "#b448a8", "#6cc0c0", "#903c00"),
+    *("#c084b4", "#4848c0", "#b4a860", "#fc90a8", "#0ca8d8"),
 )
 """Colours of classes, the largest class first, readable on white and on black. Each is as far as possible from those before it,
 as people with each kind of colour blindness see them (OKLab distance; tests simulate them). Nobody can tell more than twenty

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import string
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -9,34 +10,13 @@ from localgcl._version import __version__
 from localgcl.report import packing
 from localgcl.report.findings import Findings, column_of_clusters
 from localgcl.report.map import CATEGORIES, MISSING, OTHER, SEQUENCE
-from localgcl.report.markup import Markup, empty, joined, part, tag
+from localgcl.report.markup import Markup, empty, escaped, joined, part, tag
 
 SCRIPTS = (
-    "dom",
-    "data",
-    "colours",
-    "camera",
-    "points",
-    "canvas",
-    "overlay",
-    "view",
-    "tip",
-    "index",
-    "filter",
-    "legend",
-    "search",
-    "panel",
-    "pointer",
-    "page",
-    "main",
+    *("dom", "data", "colours", "camera", "points", "canvas", "overlay", "view", "tip", "index", "filter", "legend", "search"),
+    *("panel", "pointer", "page", "main"),
 )
 """Parts of the script in `assets/`, in an order in which each uses only those before it."""
-HINT = "Click a node, or find it by its id: its nearest nodes in the embedding and its neighbours in the graph appear here."
-HELP = (
-    "Drag to pan, wheel or pinch to zoom, double click to reset. Keys: arrows pan, + and - zoom, 0 resets, "
-    "Enter selects the node nearest to the centre, Escape closes."
-)
-NO_WEBGL = "This browser has no WebGL, so the map draws at most 20,000 points at a time. Zoom in to see the others."
 
 
 def page(findings: Findings) -> str:
@@ -47,38 +27,45 @@ def page(findings: Findings) -> str:
         f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'"
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content=f"localgcl {__version__}"),
-        tag("title", findings.title),
-        tag("style", Markup(style)),
-    )
     titles = {"map": "Map", **{name: section.link or section.title for name, section in findings.sections.items()}}
-    links = tag("nav", *(tag("a", title, href=f"#{name}") for name, title in titles.items()), aria_label="Parts of this page")
-    parts = (part(name, section.title, section.content) for name, section in findings.sections.items())
-    body = tag(
-        "body",
-        tag("a", "Skip to the map", href="#map", class_="skip"),
-        _header(findings),
-        links,
-        tag("main", explorer(findings), *parts),
-        tag("footer", tag("p", f"Made by localgcl {__version__} from {findings.run}.")),
-        first_blocks(findings),
-        tag("script", Markup(script)),
-        later_blocks(findings),
+    return (
+        _filled(
+            "page.html",
+            policy=policy,
+            version=__version__,
+            title=findings.title,
+            style=Markup(style),
+            run=findings.run,
+            facts=joined(*(tag("div", tag("dt", name), tag("dd", value)) for name, value in findings.summary.items())),
+            links=joined(*(tag("a", title, href=f"#{name}") for name, title in titles.items())),
+            map=part("map", "Map", _map(findings)),
+            parts=joined(*(part(name, section.title, section.content) for name, section in findings.sections.items())),
+            first=first_blocks(findings),
+            script=Markup(script),
+            later=later_blocks(findings),
+        )
+        + "\n"
     )
-    return joined(Markup("<!doctype html>\n"), tag("html", head, body, lang="en"), Markup("\n"))
 
 
-def _header(findings: Findings) -> Markup:
-    facts = (tag("div", tag("dt", name), tag("dd", value)) for name, value in findings.summary.items())
-    theme = tag("button", "Dark", type="button", id="theme")
-    head = tag("div", tag("div", tag("h1", findings.title), tag("p", findings.run, class_="run")), theme, class_="top")
-    return tag("header", head, tag("dl", *facts, class_="facts"))
+def _map(findings: Findings) -> Markup:
+    """The map with its search box, legend and panel; a note where there is nothing to show."""
+    view = findings.map
+    if not len(view.ids):
+        return empty("The map has no nodes.")
+    return _filled(
+        "map.html",
+        nodes=f"{len(view.ids):,}",
+        hidden=Markup("" if view.columns else " hidden"),
+        options=joined(*(tag("option", column.name, value=i) for i, column in enumerate(view.columns))),
+        about=" ".join(filter(None, (view.shown, view.layout, view.nearest_note))),
+    )
+
+
+def _filled(name: str, **parts: str) -> Markup:
+    """A template of `assets/` without its indentation, whose $names are replaced by these parts, escaped."""
+    template = string.Template("".join(line.strip() for line in _asset(name).splitlines()))
+    return Markup(template.substitute({key: escaped(text) for key, text in parts.items()}))
 
 
 def _script() -> str:
@@ -95,82 +82,7 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-# The map: its controls, and the blocks of data that the browser reads
-
-
-def explorer(findings: Findings) -> Markup:
-    """The map with its search box, legend and panel; a note where there is nothing to show."""
-    view = findings.map
-    if not len(view.ids):
-        return part("map", "Map", empty("The map has no nodes."))
-    about = " ".join(filter(None, (view.shown, view.layout, view.nearest_note)))
-    return part(
-        "map", "Map", tag("div", _stage(len(view.ids)), _side(findings), class_="explorer"), tag("p", about, class_="quiet")
-    )
-
-
-def _stage(n: int) -> Markup:
-    def tool(name: str, label: str, sign: str) -> Markup:
-        return tag("button", sign, type="button", id=name, aria_label=label, title=label)
-
-    canvas = tag(
-        "canvas", id="points", tabindex=0, role="application", aria_label=f"Map of {n:,} nodes", aria_describedby="map-help"
-    )
-    tools = tag(
-        "div",
-        tool("zoom-in", "Zoom in", "+"),
-        tool("zoom-out", "Zoom out", "\N{MINUS SIGN}"),
-        tool("reset", "Show all", "⤢"),
-        class_="tools",
-    )
-    status = tag(
-        "p",
-        tag("span", "Reading the map ...", id="count"),
-        tag("button", "Show all", type="button", id="all", hidden=True),
-        class_="status",
-    )
-    return tag(
-        "div",
-        canvas,
-        tag("canvas", id="overlay", aria_hidden="true"),
-        tag("div", id="ring", class_="ring", hidden=True),
-        tag("div", id="tip", class_="tip", hidden=True),
-        tools,
-        status,
-        tag("p", NO_WEBGL, id="no-webgl", class_="warning", role="status", hidden=True),
-        tag("p", HELP, id="map-help", class_="help"),
-        tag("noscript", tag("p", "The map needs JavaScript.", class_="warning")),
-        id="stage",
-        class_="stage",
-    )
-
-
-def _side(findings: Findings) -> Markup:
-    options = [tag("option", column.name, value=i) for i, column in enumerate(findings.map.columns)]
-    search = tag(
-        "input",
-        id="search",
-        type="search",
-        role="combobox",
-        placeholder="id of a node",
-        autocomplete="off",
-        spellcheck="false",
-        aria_expanded="false",
-        aria_controls="matches",
-        aria_autocomplete="list",
-    )
-    matches = tag("ul", id="matches", class_="matches", role="listbox", aria_label="Nodes found", hidden=True)
-    find = tag("div", tag("label", "Find a node", for_="search"), search, matches, class_="field find")
-    chosen = tag("select", *options, id="colour")
-    colour = tag("div", tag("label", "Colour by", for_="colour"), chosen, class_="field", hidden=not options)
-    return tag(
-        "div",
-        tag("div", find, colour, class_="fields"),
-        tag("div", id="legend", class_="legend", role="group", aria_label="Legend and filter"),
-        tag("div", id="selection", class_="selection", role="region", aria_label="Selected node", data_hint=HINT),
-        tag("p", id="said", class_="unseen", aria_live="polite"),
-        class_="side",
-    )
+# The blocks of data that the browser reads
 
 
 def first_blocks(findings: Findings) -> Markup:
