@@ -7,8 +7,7 @@ from typing import Any
 from localgcl.commands.options import SOURCE, add_source
 from localgcl.commands.output import Result, aligned
 from localgcl.datasets.source import Source
-from localgcl.experiments.inspection import inspect
-from localgcl.experiments.inspection.inspecting import PATIENCE
+from localgcl.experiments.inspection import PATIENCE, inspect
 from localgcl.system.memory import in_bytes
 from localgcl.system.text import shown
 
