@@ -61,12 +61,9 @@ def losses(reading: Reading) -> Section:
 
 def show_losses(lines: Sequence[Series], note: str = "") -> Section:
     """A chart a line."""
-    figures = [
-        tag("figure", tag("figcaption", series.name), charts.line(series, x_name="step"), _sampled(series, "step"))
-        for series in lines
-        if len(_known(series))
-    ]
-    content = _charts(figures, tag("p", note, class_="quiet") if note else Markup()) if figures else empty(note)
+    drawn = [series.finite for series in lines]
+    figures = [_figure(series, "step", charts.line(series, x_name="step")) for series in drawn if len(series.x)]
+    content = _charts(figures, tag("p", note, class_="quiet") if note else Markup(), note)
     return Section("Loss", content, tuple(lines), {"losses": note})
 
 
@@ -185,24 +182,15 @@ def kernel(reading: Reading) -> Section:
 def show_kernel(found: Sequence[Series], note: str = "") -> Section:
     """A chart a series, with its relative error in words."""
     figures = []
-    for series in found:
-        known = _known(series)
-        if not len(known):
-            continue
-        error = np.abs(series.y[known] - series.x[known]) / np.maximum(np.abs(series.x[known]), 1e-12)
-        mean, most = (charts.number(round(float(value), 4)) for value in (error.mean(), error.max()))
-        figures.append(
-            tag(
-                "figure",
-                tag("figcaption", series.name),
-                charts.against(series, x_name="exact", y_name="approximated"),
-                tag("p", f"Relative error: {mean} on average, {most} at most.", class_="quiet"),
-                _sampled(series, "exact"),
-            )
-        )
+    for series in (each.finite for each in found):
+        if len(series.x):
+            error = np.abs(series.y - series.x) / np.maximum(np.abs(series.x), 1e-12)
+            mean, most = (charts.number(round(float(value), 4)) for value in (error.mean(), error.max()))
+            told = tag("p", f"Relative error: {mean} on average, {most} at most.", class_="quiet")
+            figures.append(_figure(series, "exact", charts.against(series, x_name="exact", y_name="approximated"), told))
     lead = "Kernel values of pairs of nodes: approximated by random features (upwards) against exact (to the right)."
     explained = joined(tag("p", lead, class_="lead"), tag("p", note, class_="quiet") if note else "")
-    return Section("Kernel error", _charts(figures, explained) if figures else empty(note), tuple(found), {"kernel": note})
+    return Section("Kernel error", _charts(figures, explained, note), tuple(found), {"kernel": note})
 
 
 # Text to copy
@@ -260,17 +248,12 @@ PANELS: dict[str, Panel] = {
 """Panels by name, in the order of reading; the name is the section's anchor in the page."""
 
 
-def _charts(figures: Sequence[Markup], explained: Markup) -> Markup:
-    return joined(explained, tag("div", *figures, class_="charts"))
+def _charts(figures: Sequence[Markup], explained: Markup, note: str) -> Markup:
+    return joined(explained, tag("div", *figures, class_="charts")) if figures else empty(note)
 
 
-def _known(series: Series) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-    return np.flatnonzero(np.isfinite(series.x) & np.isfinite(series.y))
-
-
-def _sampled(series: Series, x_name: str) -> Markup:
-    """The numbers of a chart, some of them, as a table."""
-    known = _known(series)
-    keep = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), ROWS)).astype(int))]
-    rows = [(charts.number(float(series.x[i])), charts.number(float(series.y[i]))) for i in keep]
-    return folded("As a table", table(series.name, (x_name, series.name), rows, numeric=(0, 1)))
+def _figure(series: Series, x_name: str, chart: Markup, *told: Markup) -> Markup:
+    """A chart under its name, and some of its numbers as a table."""
+    rows = [(charts.number(x), charts.number(y)) for x, y in series.points(ROWS)]
+    numbers = folded("As a table", table(series.name, (x_name, series.name), rows, numeric=(0, 1)))
+    return tag("figure", tag("figcaption", series.name), chart, *told, numbers)
