@@ -19,8 +19,7 @@ from benchmarks.comparison import listed
 from benchmarks.development import BENCHMARKS, GRAPHS, WITHOUT_RECIPE
 from benchmarks.files import write_between
 from localgcl import compare
-from localgcl.experiments.compare.comparison import Line, lines
-from localgcl.experiments.compare.contenders import FIELDS, Row
+from localgcl.experiments.compare.comparison import FIELDS, Line, Row, lines
 from localgcl.experiments.tables import short
 from localgcl.methods import find_method
 from localgcl.recipes import length_for

@@ -16,6 +16,7 @@ from sklearn.base import clone
 import localgcl as lg
 from localgcl.commands import main
 from localgcl.config import EncoderOptions, Preparation, TrainingOptions, choices
+from localgcl.experiments.search import tune
 from localgcl.methods import METHODS
 
 FIELDS = {
@@ -97,6 +98,9 @@ UNTYPED: Any = lg.LocalGCL
         (lambda: lg.train(GRAPH, embedding_dim=1), ValueError, "no option 'embedding_dim'; did you mean 'dim'?"),
         (lambda: lg.compare(GRAPH, ["GRACE"]), ValueError, "did you mean 'grace'?"),
         (lambda: lg.compare(GRAPH, ["grace"], protocol="liner"), ValueError, "did you mean 'linear'?"),
+        (lambda: lg.compare(GRAPH, ["grace"], n_jobs=2), TypeError, "compare has no option 'n_jobs'; did you mean 'jobs'?"),
+        (lambda: lg.compare(GRAPH, ["grace"], setting={}), TypeError, "no option 'setting'; did you mean 'settings'?"),
+        (lambda: tune(GRAPH, n_jobs=2), TypeError, "tune has no option 'n_jobs'; did you mean 'jobs'?"),
         (lambda: lg.evaluate(GRAPH.x, GRAPH, protocol="liner"), ValueError, "did you mean 'linear'?"),
         (lambda: lg.load("Corra"), ValueError, "did you mean 'cora'?"),
     ],

@@ -6,6 +6,7 @@ names are unique across groups, so a recipe, a config.toml and a command line ar
 
 import dataclasses
 import difflib
+import inspect
 import math
 import numbers
 import os
@@ -14,13 +15,14 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 
 class LocalGCLWarning(UserWarning):
     """Something the user should know: a default that was chosen, or a sign that results may mislead."""
 
 
+Group = TypeVar("Group", bound="Checked")
 Activation = Literal["relu", "prelu", "rrelu", "elu"]
 Scaling = Literal["raw", "binary", "l1", "l2", "standard"]
 
@@ -82,6 +84,16 @@ class Checked:
             check(field, value)
             # An integer is accepted where a float is declared, and stored as a float.
             object.__setattr__(self, field.name, float(value) if field.type is float else value)
+
+
+def read_options(group: type[Group], function: Callable[..., Any], given: Mapping[str, Any]) -> Group:
+    """The `group` of options that a user gave to `function` by keyword; TypeError names the one that was meant."""
+    known = tuple(field.name for field in dataclasses.fields(group))  # type: ignore[arg-type]  # as above
+    for name in given:
+        if name not in known:
+            meant = suggestion(name, (*known, *inspect.signature(function).parameters))
+            raise TypeError(f"{function.__name__} has no option {name!r:.100}{meant}")
+    return group(**given)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from benchmarks import convergence
 from benchmarks.any_graph import COLUMNS, CURVES, END, START, enter, means_table, page, training_lengths
 from benchmarks.development import GRAPHS
 
-from localgcl.experiments.compare.contenders import Row
+from localgcl.experiments.compare.comparison import Row
 from localgcl.system.store import RowFile
 from paper.store import LEDGER_FIELDS
 

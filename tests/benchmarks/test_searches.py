@@ -3,6 +3,7 @@ from pathlib import Path
 from benchmarks.searches import table
 
 from localgcl.experiments.search import log
+from localgcl.system.store import RowFile
 from paper.experiments import OURS
 
 
@@ -15,7 +16,7 @@ def _results(graph: str, test: float) -> dict[tuple[str, int], dict[str, str]]:
 def _log(path: Path, *trials: tuple[str, str]) -> None:
     path.parent.mkdir(parents=True)
     for settings, validation in trials:
-        log.append(path, dict.fromkeys(log.FIELDS, "") | {"settings": settings, "validation": validation})
+        RowFile(path, log.FIELDS).append(dict.fromkeys(log.FIELDS, "") | {"settings": settings, "validation": validation})
 
 
 def test_searches_are_told_of_graphs_below_the_paper(tmp_path: Path) -> None:

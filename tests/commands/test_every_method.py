@@ -36,7 +36,7 @@ def settings(method: str) -> list[str]:
 @pytest.fixture(scope="module", autouse=True)
 def short_probe() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("localgcl.report.scoring.evaluate", functools.partial(evaluate, steps=2))
+        patch.setattr("localgcl.report.measures.evaluate", functools.partial(evaluate, steps=2))
         yield
 
 

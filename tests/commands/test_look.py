@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def short_probe() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("localgcl.report.scoring.evaluate", functools.partial(evaluate, steps=5))
+        patch.setattr("localgcl.report.measures.evaluate", functools.partial(evaluate, steps=5))
         yield
 
 

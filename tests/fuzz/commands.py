@@ -5,6 +5,7 @@ written. What takes long by design is made small: steps, sizes, trials, splits.
 """
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import io
@@ -184,7 +185,7 @@ def _small() -> Iterator[None]:
         return comparing(*arguments, **{**others, **small, "protocol": protocol})
 
     with contextlib.ExitStack() as stack:
-        for target in ("training.train.fit", "experiments.search.trials.fit", "experiments.compare.contenders.fit"):
+        for target in ("training.train.fit", "experiments.search.trials.fit", "experiments.compare.comparing.fit"):
             stack.enter_context(mock.patch(f"localgcl.{target}", small_fit))
         for target, stub in {
             "tune.tune": small_tune,
@@ -199,8 +200,9 @@ def _small() -> Iterator[None]:
 
 
 def _quick(score: Callable[..., Any], *arguments: Any, **others: Any) -> Any:
-    protocol = "knn" if others["protocol"] in SLOW else others["protocol"]
-    return score(*arguments, **{**others, "protocol": protocol, "num_splits": min(others["num_splits"] or 2, 2)})
+    *files, options = arguments
+    protocol = "knn" if options.protocol in SLOW else options.protocol
+    return score(*files, dataclasses.replace(options, protocol=protocol, splits=min(options.splits or 2, 2)), **others)
 
 
 SLOW = ("linear", "dgi", "gca", "cca-ssg", "grace", "bgrl", "mvgrl", "gmi", "sugrl", "afgrl", "af-gcl", "sklearn")

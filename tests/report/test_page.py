@@ -189,7 +189,11 @@ def test_strings_become_html_nowhere_in_the_script() -> None:
 
 
 def test_all_assets_are_used_and_shipped() -> None:
-    assert {path.name for path in ASSETS.iterdir()} == {f"{name}.js" for name in SCRIPTS} | {"style.css"}
+    assert {path.name for path in ASSETS.iterdir()} == {f"{name}.js" for name in SCRIPTS} | {
+        "style.css",
+        "page.html",
+        "map.html",
+    }
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert "report/assets/*" in project["tool"]["setuptools"]["package-data"]["localgcl"]
 

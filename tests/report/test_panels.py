@@ -6,8 +6,8 @@ import pytest
 import localgcl as lg
 from localgcl.graph import Graph
 from localgcl.methods import configure
-from localgcl.report.panels import degrees_of, homophily_of, read_losses
-from localgcl.report.reading import Subject, read_subject
+from localgcl.report.measures import degrees_of, homophily_of, read_losses
+from localgcl.report.nodes import Subject, read_subject
 from localgcl.training import RunFolder
 
 

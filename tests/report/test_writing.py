@@ -15,8 +15,8 @@ from localgcl import Split
 from localgcl.commands import main
 from localgcl.evaluation import Scores, evaluate
 from localgcl.report.findings import Findings
-from localgcl.report.reading import read_subject
-from localgcl.report.scoring import read_scores
+from localgcl.report.measures import read_scores
+from localgcl.report.nodes import read_subject
 from localgcl.report.writing import collect
 from localgcl.training import RunFolder
 from tests.report.customers import IDS, train_customers
@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 def short_probe() -> Iterator[None]:
     """The probe with 20 steps instead of 1,000: these graphs are easy."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("localgcl.report.scoring.evaluate", functools.partial(evaluate, steps=20))
+        patch.setattr("localgcl.report.measures.evaluate", functools.partial(evaluate, steps=20))
         yield
 
 
@@ -179,14 +179,14 @@ def test_a_method_without_a_kernel_says_so(tmp_path: Path) -> None:
 
 
 def test_large_splits_are_thinned_and_that_is_said(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.report.scoring.MOST", (10, 5, 8))
+    monkeypatch.setattr("localgcl.report.measures.MOST", (10, 5, 8))
     seen: list[Split] = []
 
     def spy(z: Any, graph: lg.Graph, splits: Sequence[Split], **settings: Any) -> Scores:
         seen.extend(splits)
         return evaluate(z, graph, splits, steps=5, **settings)
 
-    monkeypatch.setattr("localgcl.report.scoring.evaluate", spy)
+    monkeypatch.setattr("localgcl.report.measures.evaluate", spy)
     _, told, _ = read_scores(read_subject(run))
     assert "at most 10 nodes to train, 5 to validate and 8 to test on: localgcl evaluate uses all" in told
     assert {(len(split.train), len(split.val), len(split.test)) for split in seen} <= {(10, n, 8) for n in (3, 4, 5)}

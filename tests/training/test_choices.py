@@ -10,8 +10,8 @@ import localgcl as lg
 from localgcl.methods import configure
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.ops import costs
-from localgcl.report.kernel import read_kernel
-from localgcl.report.reading import read_subject
+from localgcl.report.measures import read_kernel
+from localgcl.report.nodes import read_subject
 from localgcl.system import limits
 from localgcl.training import Interrupted, Model, RunFolder, fit
 

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 the input or the run is at fault (one line on stderr says 
 wrong, 130 stopped by Ctrl-C (the run folder is usable and can be resumed).
 """
 
+import argparse
 import contextlib
 import functools
 import importlib
@@ -11,12 +12,13 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
+from typing import Any, NoReturn
 
 from localgcl._version import __version__
 from localgcl.commands.output import Notes, Result, document, for_people, show_warning
-from localgcl.commands.parser import Parser, add_common, early_plugins, meant
+from localgcl.config import closest
 from localgcl.system.memory import OutOfMemory, explained, in_bytes
 from localgcl.system.text import shown
 
@@ -43,6 +45,9 @@ and `run`, which prints for people and returns the result for --json (see `outpu
 because torch takes seconds to load."""
 MOVED = {"bench": "python -m paper bench", "reproduce": "python -m paper"}
 """Commands that serve the paper and the repository, not a user's graph: they live beside the package, in a checkout."""
+
+COMMON = ("debug", "json", "plugin", "quiet", "verbose")
+"""Names of the options that `add_common` adds."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,39 +76,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_command(prog: str, module: str, arguments: list[str]) -> int:
-    """Runs the command of a module, which the user calls `prog`; returns the exit code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = functools.partial(show_warning, verbose=False)
-        return _guarded(prog, module, arguments)
+    """Runs the command of a module, which the user calls `prog`; returns the exit code.
 
-
-def command_parser(command: str, arguments: list[str]) -> tuple[Parser, ModuleType]:
-    """The parser of a command and its module. `arguments` matter where one option decides which others there are."""
-    return module_parser(f"localgcl {command}", f"localgcl.commands.{command}", arguments)
-
-
-def module_parser(prog: str, name: str, arguments: list[str]) -> tuple[Parser, ModuleType]:
-    """`command_parser` of the module `name`, whose command the user calls `prog`."""
-    module = importlib.import_module(name)
-    if files := early_plugins(arguments):
-        from localgcl.methods import METHODS  # imports torch
-        from localgcl.methods.plugins import load_file
-
-        for file in files:
-            load_file(file, METHODS)
-    parser = Parser(prog=prog, description=module.DESCRIPTION)
-    add_common(parser)
-    module.add_options(parser, arguments)
-    return parser, module
-
-
-def _guarded(prog: str, name: str, arguments: list[str]) -> int:
-    """Runs a command. An error that the user can fix becomes one line on stderr; a bug keeps its traceback."""
+    An error that the user can fix becomes one line on stderr; a bug keeps its traceback.
+    """
     try:
-        parser, module = module_parser(prog, name, arguments)
-        options = parser.read(arguments)
-        with Notes(options), for_people(options), _costs(prog, verbose=options.verbose):
-            result: Result | None = module.run(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = functools.partial(show_warning, verbose=False)
+            parser, found = module_parser(prog, module, arguments)
+            options = parser.read(arguments)
+            with Notes(options), for_people(options), _costs(prog, verbose=options.verbose):
+                result: Result | None = found.run(options)
         if options.json and result is not None:  # of several ranks, one has a result
             print(document(prog.split()[-1], result))
     except KeyboardInterrupt as interrupt:
@@ -118,6 +101,26 @@ def _guarded(prog: str, name: str, arguments: list[str]) -> int:
         print(f"localgcl: error: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         return 1
     return 0
+
+
+def command_parser(command: str, arguments: list[str]) -> "tuple[Parser, ModuleType]":
+    """The parser of a command and its module. `arguments` matter where one option decides which others there are."""
+    return module_parser(f"localgcl {command}", f"localgcl.commands.{command}", arguments)
+
+
+def module_parser(prog: str, name: str, arguments: list[str]) -> "tuple[Parser, ModuleType]":
+    """`command_parser` of the module `name`, whose command the user calls `prog`."""
+    module = importlib.import_module(name)
+    if files := early_plugins(arguments):
+        from localgcl.methods import METHODS  # imports torch
+        from localgcl.methods.plugins import load_file
+
+        for file in files:
+            load_file(file, METHODS)
+    parser = Parser(prog=prog, description=module.DESCRIPTION)
+    add_common(parser)
+    module.add_options(parser, arguments)
+    return parser, module
 
 
 @contextlib.contextmanager
@@ -139,3 +142,77 @@ def _costs(prog: str, *, verbose: bool) -> Iterator[None]:
         grown = peak.growth()
         memory = "" if grown is None else f"; memory grew by {in_bytes(grown)} at most"
         _LOG.debug("%s took %.1f s%s", prog, time.perf_counter() - started, memory)
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose errors are one line that suggests the option that was meant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Formatter, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        see = " See" if message.endswith("?") else "; see"
+        self.exit(2, f"{self.prog}: error: {message}{see} {self.prog} --help\n")
+
+    def format_help(self) -> str:
+        """argparse's help, but its usage line lists required arguments only: the options follow below it."""
+        needed = [action for action in self._actions if action.required or not action.option_strings]
+        formatter = self._get_formatter()
+        formatter.add_usage(None, needed, [])
+        self.usage = formatter.format_help().partition("usage: ")[2].rstrip().replace(self.prog, "%(prog)s [OPTIONS]", 1)
+        return super().format_help()
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Like `parse_args`, but an unknown argument is an error that suggests the closest option."""
+        found, rest = self.parse_known_args(arguments)
+        if rest:
+            named = next((word for word in rest if word.startswith("-")), rest[0])
+            self.error(self._unknown(named.partition("=")[0]))
+        return found
+
+    def _unknown(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"there is no place for {word!r:.100}"
+        return f"there is no option {word:.100}{meant(word, self._option_string_actions)}"  # argparse has no public name
+
+
+class _Formatter(argparse.HelpFormatter):
+    """argparse's, but the left column leaves room for the longest command."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        for part in self._iter_indented_subactions(action):
+            self._action_max_length = max(self._action_max_length, len(part.dest) + self._current_indent)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' if a known word is close; else nothing.
+
+    Example:
+        >>> meant("trian", ["train", "embed"]), meant("fly", ["train"])
+        ('; did you mean train?', '')
+    """
+    close = closest(word, known, cutoff=0.6)
+    return f"; did you mean {close}?" if close else ""
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that every command has."""
+    section = parser.add_argument_group("output")
+    section.add_argument(
+        "--json", action="store_true", help="print the result as one JSON document on stdout; all else goes to stderr"
+    )
+    section.add_argument("-q", "--quiet", action="store_true", help="print results, warnings and errors only")
+    section.add_argument("-v", "--verbose", action="store_true", help="also print versions, time and memory, and all warnings")
+    section.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument(
+        "--plugin", action="append", metavar="FILE", help="a Python file that registers methods; needed to read their runs, too"
+    )
+
+
+def early_plugins(arguments: Sequence[str]) -> list[str]:
+    """The files given by --plugin, read before all else: they decide which methods exist."""
+    early = Parser(prog="localgcl", add_help=False)
+    early.add_argument("--plugin", action="append", default=[])
+    files: list[str] = early.parse_known_args(arguments)[0].plugin
+    return files

@@ -5,8 +5,7 @@ import argparse
 from localgcl.commands.output import Result, sayer
 from localgcl.io.export import SUFFIXES, check_columns_file, write_columns
 from localgcl.report.clusters import describe, find_clusters
-from localgcl.report.node_table import read_table
-from localgcl.report.reading import read_subject
+from localgcl.report.nodes import read_subject, read_table
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
 

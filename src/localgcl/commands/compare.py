@@ -9,7 +9,7 @@ from typing import Any
 from localgcl.commands.options import add_group, add_source, read_group, read_source
 from localgcl.commands.output import Result, sayer
 from localgcl.experiments.compare import compare
-from localgcl.experiments.compare.comparing import CompareOptions
+from localgcl.experiments.compare.contest import CompareOptions
 from localgcl.system.files import check_writable
 from localgcl.system.text import folder_name, shown
 

@@ -36,13 +36,12 @@ class Slot(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its options, and what its arguments may be."""
+    """A command: its options, and what its positional arguments may be."""
 
     name: str
     summary: str
     slots: Sequence[Slot]
-    words: tuple[str, ...]
-    files: bool
+    arguments: Slot
 
 
 # The same text runs in bash and zsh. `line` holds the words of the command line, `place` the number of the word at the cursor.
@@ -107,37 +106,26 @@ def run(options: argparse.Namespace) -> Result:
 def commands() -> list[Command]:
     """Every command with its options; of train and tune, the options of all methods."""
     from localgcl.commands import COMMANDS, command_parser  # which import this module in turn
+    from localgcl.datasets.catalogue import CATALOGUE
     from localgcl.methods import METHODS
 
+    devices = ("auto", "cpu", "cuda")
+    known = {"method": METHODS, "methods": METHODS, "device": devices, "encode": ("auto",), "dataset": CATALOGUE}
     found = []
     for name, summary in COMMANDS.items():
         methods = METHODS if name in ("train", "tune") else ("local-gcl",)
         parsers = [command_parser(name, ["--method", method])[0] for method in methods]
         actions = [action for parser in parsers for action in parser._actions]  # argparse has no public name for them
-        known = _words()
-        slots: dict[str, Slot] = {}
+        none = Slot((), "", 0, (), files=False)
+        slots = {"": none}
         for action in actions:  # of one option that methods read differently, all words
             slot, first = _slot(action, known), action.option_strings[0] if action.option_strings else ""
-            words = (*slots[first].words, *slot.words) if first in slots else slot.words
-            files = slot.files or (first in slots and slots[first].files)
-            slots[first] = slot._replace(words=tuple(dict.fromkeys(words)), files=files)
-        arguments = slots.pop("", Slot((), "", 0, (), files=False))
-        found.append(Command(name, summary, list(slots.values()), arguments.words, arguments.files))
+            before = slots.get(first, none)
+            words = tuple(dict.fromkeys((*before.words, *slot.words)))
+            slots[first] = slot._replace(words=words, files=slot.files or before.files)
+        arguments = slots.pop("")
+        found.append(Command(name, summary, list(slots.values()), arguments))
     return found
-
-
-def _words() -> Mapping[str, Iterable[str]]:
-    """Words to complete, by the name of the option or argument."""
-    from localgcl.datasets.catalogue import CATALOGUE
-    from localgcl.methods import METHODS
-
-    return {
-        "method": METHODS,
-        "methods": METHODS,
-        "device": ("auto", "cpu", "cuda"),
-        "encode": ("auto",),
-        "dataset": CATALOGUE,
-    }
 
 
 def _slot(action: argparse.Action, known: Mapping[str, Iterable[str]]) -> Slot:
@@ -147,23 +135,13 @@ def _slot(action: argparse.Action, known: Mapping[str, Iterable[str]]) -> Slot:
     return Slot(tuple(action.option_strings), (action.help or "").replace("%%", "%"), values, words, files)
 
 
-def bash(commands: Sequence[Command]) -> str:
-    """The script for bash."""
-    return _BASH % {"body": _body(commands)}
-
-
-def zsh(commands: Sequence[Command]) -> str:
-    """The script for zsh: a file _localgcl in a folder of $fpath, or to source after compinit."""
-    return _ZSH % {"body": _body(commands)}
-
-
 def fish(commands: Sequence[Command]) -> str:
     """The script for fish."""
     lines = ["complete -c localgcl -f"]
     lines += [f"complete -c localgcl -n __fish_use_subcommand -a {c.name} -d {_fish(c.summary)}" for c in commands]
     for command in commands:
         start = f"complete -c localgcl -n '__fish_seen_subcommand_from {command.name}'"
-        lines.append(f"{start}{' -F' * command.files}{_fish_words(command.words)}")
+        lines.append(f"{start}{' -F' * command.arguments.files}{_fish_words(command.arguments.words)}")
         for slot in command.slots:
             names = "".join(f" -{'l' if name.startswith('--') else 's'} {name.lstrip('-')}" for name in slot.names)
             value = "" if slot.values == 0 else f"{' -r -F' if slot.files else ' -x'}{_fish_words(slot.words)}"
@@ -171,8 +149,12 @@ def fish(commands: Sequence[Command]) -> str:
     return "\n".join(lines)
 
 
-SHELLS: dict[str, Callable[[Sequence[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
-"""The shells, and what writes the script of each."""
+SHELLS: dict[str, Callable[[Sequence[Command]], str]] = {
+    "bash": lambda commands: _BASH % {"body": _body(commands)},
+    "zsh": lambda commands: _ZSH % {"body": _body(commands)},
+    "fish": fish,
+}
+"""The shells, and what writes the script of each. That for zsh is a file _localgcl of $fpath, or to source after compinit."""
 
 
 def _body(commands: Sequence[Command]) -> str:
@@ -182,9 +164,9 @@ def _body(commands: Sequence[Command]) -> str:
         for following, slots in itertools.groupby(taking, key=_following):
             names = " | ".join(shlex.quote(f"{command.name} {name}") for slot in slots for name in slot.names)
             values.append(f"        {names}) {following} ;;")
-        flags = [name for slot in command.slots for name in slot.names]
+        flags, given = [name for slot in command.slots for name in slot.names], command.arguments
         arguments.append(f"            {command.name})")
-        arguments.append(f"                found={shlex.quote(' '.join(command.words))} files={int(command.files)}")
+        arguments.append(f"                found={shlex.quote(' '.join(given.words))} files={int(given.files)}")
         arguments.append(f"                if [[ $current == -* ]]; then found={shlex.quote(' '.join(flags))}; fi ;;")
     names = shlex.quote(" ".join(command.name for command in commands))
     return _BODY % {"values": "\n".join(values), "commands": names, "arguments": "\n".join(arguments)}

@@ -42,20 +42,17 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 def run(given: argparse.Namespace) -> Result:
     """Scores and prints."""
     options = read_group(given, EvaluationOptions)
-    shared: dict[str, Any] = {name: getattr(options, name) for name in ("protocol", "seed", "device", "train_share", "task")}
-    shared |= {"id": given.id, "target_columns": named_columns(drop=given.target_columns).drop or ()}
+    columns: dict[str, Any] = {"id": given.id, "target_columns": named_columns(drop=given.target_columns).drop or ()}
     for path in (*given.what, *([] if given.labels is None else [given.labels])):
         check_there(path)
     if all(Path(path).is_dir() for path in given.what):
-        shared |= {"num_splits": options.splits, "baselines": options.baselines, "labels": given.labels}
-        rows = compare_runs(given.what, **shared)
+        rows = compare_runs(given.what, options, labels=given.labels, **columns)
     elif len(given.what) > 1:
         raise ValueError("give run folders, or one file of embeddings, not a mixture")
     elif given.labels is None:
         raise ValueError("a table of embeddings needs --labels FILE (first column the node id, second the class)")
     else:
-        table, splits = given.what[0], options.splits or 20
-        rows = {"embeddings": score_table(table, given.labels, num_splits=splits, **shared)}
+        rows = {"embeddings": score_table(given.what[0], given.labels, options, **columns)}
     _print_scores(rows)
     if options.per_class:
         _print_recall(rows)

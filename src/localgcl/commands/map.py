@@ -6,7 +6,7 @@ from pathlib import Path
 from localgcl.commands.output import Result, sayer
 from localgcl.commands.report import add_layout
 from localgcl.io.export import check_new
-from localgcl.report.picture import SUFFIXES, check_picture, write_map
+from localgcl.report.map import SUFFIXES, check_picture, write_map
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
 

@@ -30,7 +30,7 @@ def sayer(options: argparse.Namespace) -> Callable[[str], None]:
     return (lambda _: None) if options.quiet else functools.partial(print, flush=True)
 
 
-def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> list[str]:
     """A line for each row, its cells below each other; with `right`, all columns but the first are aligned at the right.
 
     Example:
@@ -40,7 +40,7 @@ def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = ["<", *(">" if right else "<") * (len(widths) - 1)]
     return [
-        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        indent + "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
         for row in rows
     ]
 

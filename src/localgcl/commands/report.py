@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from localgcl.commands.output import Result, sayer
-from localgcl.report.layout import KINDS
+from localgcl.report.map import LAYOUTS
 from localgcl.report.writing import report_path, write_report
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser, _: list[str]) -> None:
 def add_layout(parser: argparse.ArgumentParser) -> None:
     """Adds options of the layout."""
     parser.add_argument(
-        "--layout", choices=KINDS, default="auto", help="how nodes are placed (default: umap where it is installed, else pca)"
+        "--layout", choices=LAYOUTS, default="auto", help="how nodes are placed (default: umap where it is installed, else pca)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of layout and clusters (default: 0)")
 

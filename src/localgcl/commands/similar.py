@@ -3,8 +3,7 @@
 import argparse
 
 from localgcl.commands.output import Result, aligned
-from localgcl.report.reading import read_subject
-from localgcl.report.similar import SimilarNode, similar_nodes
+from localgcl.report.nodes import SimilarNode, read_subject, similar_nodes
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
 
@@ -29,7 +28,7 @@ def run(options: argparse.Namespace) -> Result:
     for node, rows in found.items():
         print(f"most similar to {shown(node)}")
         for line in _lines(rows):
-            print(f"  {line}")
+            print(line)
     return {"similar": found}
 
 
@@ -39,4 +38,4 @@ def _lines(rows: list[SimilarNode]) -> list[str]:
     for row in rows:
         label = ["" if row.label is None else shown(row.label)] * labelled
         cells.append((shown(row.id), f"{row.similarity:.4f}", *label, "yes" if row.neighbour else "no"))
-    return aligned(cells)
+    return aligned(cells, indent="  ")

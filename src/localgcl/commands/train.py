@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from localgcl.commands import COMMON
 from localgcl.commands.options import (
     ENGINE,
     SOURCE,
@@ -18,7 +19,6 @@ from localgcl.commands.options import (
     read_source,
 )
 from localgcl.commands.output import Result, dated, sayer
-from localgcl.commands.parser import COMMON
 from localgcl.datasets.source import Source
 from localgcl.methods import METHODS
 from localgcl.system.files import check_there, check_writable

@@ -4,12 +4,13 @@ import argparse
 import dataclasses
 import json
 
+from localgcl.commands import COMMON
 from localgcl.commands.options import SOURCE, add_group, add_settings, add_source, early_method, read_group, read_source
 from localgcl.commands.output import Result, sayer
-from localgcl.commands.parser import COMMON
 from localgcl.experiments.search import log
 from localgcl.experiments.search.space import OWN, read_space
-from localgcl.experiments.search.tuning import SearchOptions, tune
+from localgcl.experiments.search.trials import SearchOptions
+from localgcl.experiments.search.tuning import tune
 from localgcl.methods import DEFAULT, METHODS
 from localgcl.system.files import check_there
 from localgcl.system.text import shown

@@ -28,6 +28,15 @@ def edge_homophily(csr: CSR, y: Int[Tensor, " n"]) -> float:
     return float((alike * weights).sum() / weights.sum())
 
 
+def homophily_by_chance(csr: CSR, y: Int[Tensor, " n"]) -> float:
+    """What `edge_homophily` would be if the ends of edges were joined at random; each edge is there in both directions."""
+    ends = y[csr.rows]
+    known = (ends >= 0) & (y[csr.indices] >= 0)
+    weights = None if csr.weights is None else csr.weights[known].double().numpy()
+    counts = np.bincount(ends[known].numpy(), weights)
+    return float(((counts / counts.sum()) ** 2).sum())
+
+
 def summary(graph: "Graph") -> dict[str, float | int]:
     """Sizes, components, degrees and, with labels, homophily, by name."""
     sizes: dict[str, float | int] = {

@@ -32,24 +32,23 @@ def number(value: float) -> str:
 
 def line(series: Series, *, x_name: str) -> Markup:
     """y over x, as a line."""
-    x, y = _finite(series)
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), DRAWN)).astype(int))
-    axes = _Axes(x, y)
-    path = " ".join(f"{axes.left(a)},{axes.top(b)}" for a, b in zip(x[keep], y[keep], strict=True))
-    last = tag("circle", class_="end", cx=axes.left(x[-1]), cy=axes.top(y[-1]), r=3)
-    said = f"{series.name}: from {number(float(y[0]))} at {x_name} {number(float(x[0]))} to {number(float(y[-1]))}"
-    return _svg(series.name, said, axes.drawn(x_name), tag("polyline", class_="line", points=path), last)
+    finite = series.finite
+    axes, points = _Axes(finite.x, finite.y), finite.points(DRAWN)
+    path = " ".join(f"{axes.left(x)},{axes.top(y)}" for x, y in points)
+    first, last = points[0], points[-1]
+    end = tag("circle", class_="end", cx=axes.left(last[0]), cy=axes.top(last[1]), r=3)
+    said = f"{series.name}: from {number(first[1])} at {x_name} {number(first[0])} to {number(last[1])}"
+    return _svg(series.name, said, axes.drawn(x_name), tag("polyline", class_="line", points=path), end)
 
 
 def against(series: Series, *, x_name: str, y_name: str) -> Markup:
     """y against x, as points, with the diagonal on which they would agree."""
-    x, y = _finite(series)
-    both = np.concatenate([x, y])
+    finite = series.finite
+    both = np.concatenate([finite.x, finite.y])
     axes = _Axes(both, both)
     low, high = float(both.min()), float(both.max())
     diagonal = tag("line", class_="even", x1=axes.left(low), y1=axes.top(low), x2=axes.left(high), y2=axes.top(high))
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), DRAWN)).astype(int))
-    dots = (tag("circle", class_="dot", cx=axes.left(x[i]), cy=axes.top(y[i]), r=2.6) for i in keep)
+    dots = (tag("circle", class_="dot", cx=axes.left(x), cy=axes.top(y), r=2.6) for x, y in finite.points(DRAWN))
     said = f"{series.name}: {y_name} against {x_name}; points on the diagonal agree"
     return _svg(series.name, said, axes.drawn(x_name), diagonal, *dots)
 
@@ -113,11 +112,6 @@ class _Axes:
         ]
         parts.append(tag("text", x_name, class_="name", x=WIDTH - RIGHT, y=HEIGHT - 4, text_anchor="end"))
         return joined(*parts)
-
-
-def _finite(series: Series) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
-    known = np.isfinite(series.x) & np.isfinite(series.y)
-    return series.x[known].astype(np.float64), series.y[known].astype(np.float64)
 
 
 def _range(values: Float[np.ndarray, " a"]) -> tuple[float, float]:

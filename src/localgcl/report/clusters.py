@@ -1,18 +1,20 @@
-"""Groups of similar nodes, found by k-means on unit rows; what marks each out; and the columns that colour a map."""
+"""Groups of similar nodes, found by k-means on unit rows; how columns differ between them, and so what marks each out."""
 
-from typing import NamedTuple
+import datetime
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 import torch
-from jaxtyping import Float32, Int32
+from jaxtyping import Bool, Float32, Float64, Int32
 from torch import Tensor
 
 from localgcl.evaluation.nearest_rows import COMPONENTS, in_components
 from localgcl.evaluation.task import normalised_rows
 from localgcl.ops.kmeans import kmeans
 from localgcl.report.findings import Cluster, Column
-from localgcl.report.node_table import Contrast, Table, marks_of
-from localgcl.report.reading import Subject
+from localgcl.report.nodes import Kind, Matrix, Subject, Table
 
 MOST = 20
 """Largest number of clusters that is tried: colours tell no more apart."""
@@ -25,6 +27,11 @@ _RUNS = 5
 _COLUMNS, _CHOSEN, _VALUES = 64, 24, 2_000_000
 """A map offers up to 64 columns of features, or the 24 that differ most, and about 2,000,000 values: the page stays small."""
 _EXAMPLES = 5
+LEAST = 0.2
+"""Effects below this are small by custom (Cohen), and are left out."""
+MARKS = 5
+"""Marks of a cluster, at most."""
+_ROWS = 8192
 
 
 class Clustering(NamedTuple):
@@ -107,9 +114,9 @@ def _best(unit: Tensor, count: int, seed: int) -> tuple[Tensor, Tensor]:
     return member, centres
 
 
-def describe(subject: Subject, table: Table, found: Clustering) -> tuple[tuple[Cluster, ...], Contrast]:
+def describe(subject: Subject, table: Table, found: Clustering) -> "tuple[tuple[Cluster, ...], Contrast]":
     """The clusters with what marks them out, and how all columns differ between them."""
-    differing, names, kinds = table.contrast(found.member, found.num_clusters)
+    differing, names, kinds = contrasted(table, found.member, found.num_clusters)
     clusters = []
     for number in range(found.num_clusters):
         nodes = np.flatnonzero(found.member == number)
@@ -124,7 +131,7 @@ def cluster_name(number: int) -> str:
     return f"cluster {number + 1}"
 
 
-def colours(table: Table, found: Clustering, differing: Contrast) -> tuple[Column, ...]:
+def colours(table: Table, found: Clustering, differing: "Contrast") -> tuple[Column, ...]:
     """Columns to colour by: the label, the cluster, the degree, and the columns of features that differ most."""
     columns = [] if table.y is None else [table.column("label")]
     columns += [cluster_column(found), table.column("degree")]
@@ -142,3 +149,101 @@ def colours(table: Table, found: Clustering, differing: Contrast) -> tuple[Colum
 def cluster_column(found: Clustering) -> Column:
     """The cluster of each node."""
     return Column("cluster", found.member, tuple(cluster_name(number) for number in range(found.num_clusters)))
+
+
+# How columns differ between clusters
+
+
+class Contrast(NamedTuple):
+    r"""Each column within each cluster and elsewhere.
+
+    The effect is the difference of means over the pooled deviation, $(\bar x_c - \bar x_{\bar c}) / s$ (Cohen's d).
+    """
+
+    effect: Float64[np.ndarray, "c f"]
+    here: Float64[np.ndarray, "c f"]
+    elsewhere: Float64[np.ndarray, "c f"]
+    shares: Bool[np.ndarray, " f"]
+    """Columns of zeros and ones, whose means are shares."""
+
+
+def contrast(x: Matrix, member: Int32[np.ndarray, " n"], count: int) -> Contrast:
+    """Means and effects of all columns in all of `count` clusters. O(n f), sparse columns in O(stored values)."""
+    # Columns are centred first: squares of large numbers that differ little would cancel.
+    centre = np.zeros(x.shape[1]) if sp.issparse(x) else np.asarray(x.mean(axis=0, dtype=np.float64))
+    sums, squares, shares = np.zeros((count, x.shape[1])), np.zeros((count, x.shape[1])), np.ones(x.shape[1], dtype=bool)
+    for start in range(0, x.shape[0], _ROWS):
+        rows, own = x[start : start + _ROWS], member[start : start + _ROWS]
+        pick: Any = sp.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(count, len(own)))
+        moved = rows.astype(np.float64) - (0 if sp.issparse(rows) else centre)
+        sums += _dense(pick @ moved)
+        squares += _dense(pick @ (moved * moved if isinstance(moved, np.ndarray) else moved.power(2)))
+        wrong: Any = (rows != 0) & (rows != 1) if isinstance(rows, np.ndarray) else rows.power(2) != rows
+        shares &= np.asarray(wrong.sum(axis=0)).ravel() == 0
+    sizes = np.bincount(member, minlength=count)[:, None].astype(np.float64)
+    others = sizes.sum() - sizes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        here, elsewhere = sums / sizes, (sums.sum(axis=0) - sums) / others
+        spread = squares - sizes * here**2 + (squares.sum(axis=0) - squares) - others * elsewhere**2
+        effect = (here - elsewhere) / np.sqrt(np.maximum(spread, 0) / np.maximum(sizes.sum() - 2, 1))
+        effect = np.where(here == elsewhere, 0.0, effect)  # a constant column has no deviation
+    # An empty cluster, and all nodes in one, have nothing to be compared with.
+    return Contrast(np.where((sizes > 0) & (others > 0), effect, 0.0), here + centre, elsewhere + centre, shares)
+
+
+def contrasted(table: Table, member: Int32[np.ndarray, " n"], count: int) -> tuple[Contrast, tuple[str, ...], tuple[Kind, ...]]:
+    """What differs between clusters: features first, then classes among labelled nodes, then the degree; with names."""
+    degree = contrast(table.degree[:, None].astype(np.float64), member, count)
+    parts, names, kinds = [contrast(table.x, member, count), degree], [*table.names, "degree"], [*table.kinds, "number"]
+    if table.y is not None:
+        known = np.flatnonzero(table.y >= 0)
+        cells = (np.ones(len(known), dtype=np.float32), (np.arange(len(known)), table.y[known]))
+        one_hot = sp.csr_array(cells, shape=(len(known), len(table.class_names)))
+        parts.append(contrast(one_hot, member[known], count))
+        of = "" if len(known) == len(table.y) else " (of labelled nodes)"
+        names += [f"label = {name}{of}" for name in table.class_names]
+        kinds += ["number"] * len(table.class_names)
+    return joined(parts), tuple(names), tuple(kinds)
+
+
+def joined(parts: Sequence[Contrast]) -> Contrast:
+    """The columns of several tables side by side."""
+    return Contrast(*(np.concatenate([part[field] for part in parts], axis=-1) for field in range(4)))
+
+
+def marks_of(found: Contrast, cluster: int, names: Sequence[str], kinds: Sequence[Kind]) -> tuple[str, ...]:
+    """The strongest marks of a cluster, for people."""
+    strength = np.abs(found.effect[cluster])
+    order = np.argsort(-strength, kind="stable")[:MARKS]
+    return tuple(
+        f"{names[place]}: {_compared(found, cluster, int(place), kinds[place])}" for place in order if strength[place] >= LEAST
+    )
+
+
+def _compared(found: Contrast, cluster: int, place: int, kind: Kind) -> str:
+    here, elsewhere = float(found.here[cluster, place]), float(found.elsewhere[cluster, place])
+    if found.shares[place]:
+        return f"{_percent(here)} here, {_percent(elsewhere)} elsewhere"
+    written = _date if kind == "date" else _number
+    return f"mean {written(here)} here, {written(elsewhere)} elsewhere"
+
+
+def _percent(share: float) -> str:
+    """A share in per cent; near 0% and 100% with a digit more, so that few do not read as none."""
+    share = abs(round(share, 9))  # means of centred columns are off by rounding
+    return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _date(days: float) -> str:
+    try:
+        return (datetime.date(1970, 1, 1) + datetime.timedelta(days=round(days))).isoformat()
+    except OverflowError:  # beyond the year 9999
+        return f"day {_number(days)}"
+
+
+def _dense(x: Matrix) -> Float64[np.ndarray, "c f"]:
+    return x.toarray() if sp.issparse(x) else np.asarray(x)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32, Int, Int32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +72,19 @@ class Series:
     name: str
     x: Float32[np.ndarray, " t"]
     y: Float32[np.ndarray, " t"]
+
+    @property
+    def finite(self) -> "Series":
+        """The points that can be drawn."""
+        return self._at(np.flatnonzero(np.isfinite(self.x) & np.isfinite(self.y)))
+
+    def points(self, most: int) -> list[tuple[float, float]]:
+        """At most so many points, evenly spaced, the first and the last among them."""
+        few = self._at(np.unique(np.linspace(0, len(self.x) - 1, min(len(self.x), most)).astype(int)))
+        return list(zip(few.x.tolist(), few.y.tolist(), strict=True))
+
+    def _at(self, places: Int[np.ndarray, " p"]) -> "Series":
+        return Series(self.name, self.x[places], self.y[places])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,25 +11,17 @@ from typing import TypeAlias
 import numpy as np
 import tomli_w
 
-from localgcl.graph.csr import CSR
-from localgcl.graph.statistics import edge_homophily
 from localgcl.report import charts
 from localgcl.report.findings import Cluster, Column, Score, Section, Series, column_of_clusters
-from localgcl.report.kernel import read_kernel
 from localgcl.report.markup import Markup, copied, empty, folded, joined, table, tag
-from localgcl.report.reading import Subject
-from localgcl.report.scoring import read_scores
+from localgcl.report.measures import degrees_of, homophily_of, read_kernel, read_losses, read_scores
+from localgcl.report.nodes import Subject
 from localgcl.system.text import shown
-from localgcl.training import RunFolder
 
 BAR = tag("span", "As a bar", class_="unseen")
 """Heading of a column of bars, for those who hear the page."""
 ROWS = 12
 """Rows of the table beside a chart, evenly spaced."""
-_NOT_TERMS = ("step", "seconds", "clamped", "spread", "rank")
-"""Columns of metrics.csv that are no terms of the loss: clocks and signs of health."""
-_POINTS = 1000
-"""Points of a line, at most; a screen does not show more."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,31 +59,11 @@ def losses(reading: Reading) -> Section:
     return show_losses(*read_losses(reading.subject.run))
 
 
-def read_losses(run: RunFolder) -> tuple[tuple[Series, ...], str]:
-    """The loss and its terms over steps, from metrics.csv, and the reason if there are none."""
-    rows = run.read_metrics()
-    if not rows:
-        return (), "The run has no metrics.csv, or trained no step."
-    every = -(-len(rows) // _POINTS)
-    kept = rows[::every] if (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
-    # The loss first, whatever the order of the columns.
-    names = dict.fromkeys(["loss", *(name for row in rows for name in row if name not in _NOT_TERMS)])
-    lines = []
-    for name in names:
-        points = [(row["step"], row[name]) for row in kept if name in row]
-        x, y = np.array(points, dtype=np.float32).reshape(-1, 2).T
-        lines.append(Series(name, np.ascontiguousarray(x), np.ascontiguousarray(y)))
-    return tuple(lines), ""
-
-
 def show_losses(lines: Sequence[Series], note: str = "") -> Section:
     """A chart a line."""
-    figures = [
-        tag("figure", tag("figcaption", series.name), charts.line(series, x_name="step"), _sampled(series, "step"))
-        for series in lines
-        if len(_known(series))
-    ]
-    content = _charts(figures, tag("p", note, class_="quiet") if note else Markup()) if figures else empty(note)
+    drawn = [series.finite for series in lines]
+    figures = [_figure(series, "step", charts.line(series, x_name="step")) for series in drawn if len(series.x)]
+    content = _charts(figures, tag("p", note, class_="quiet") if note else Markup(), note)
     return Section("Loss", content, tuple(lines), {"losses": note})
 
 
@@ -180,27 +152,6 @@ def graph(reading: Reading) -> Section:
     return show_graph(degrees_of(reading.subject.edges), homophily, {"homophily": missing})
 
 
-def degrees_of(edges: CSR) -> Series:
-    """Number of nodes (y) by degree (x)."""
-    degree, count = np.unique(edges.degree.numpy(), return_counts=True)
-    return Series("nodes", degree.astype(np.float32), count.astype(np.float32))
-
-
-def homophily_of(subject: Subject) -> dict[str, float]:
-    """The share of edges within a class, and what it would be if ends of edges were joined at random; empty without labels."""
-    y, edges = subject.graph.y, subject.edges
-    if y is None:
-        return {}
-    found = edge_homophily(edges, y)
-    if np.isnan(found):
-        return {}
-    ends = y[edges.rows]
-    known = (ends >= 0) & (y[edges.indices] >= 0)
-    weights = None if edges.weights is None else edges.weights[known].double().numpy()
-    counts = np.bincount(ends[known].numpy(), weights)  # each edge is there in both directions
-    return {"in this graph": found, "by chance": float(((counts / counts.sum()) ** 2).sum())}
-
-
 def show_graph(degrees: Series, homophily: Mapping[str, float], notes: Mapping[str, str]) -> Section:
     """A histogram of degrees beside a table of homophily."""
     if len(degrees.x):
@@ -231,24 +182,15 @@ def kernel(reading: Reading) -> Section:
 def show_kernel(found: Sequence[Series], note: str = "") -> Section:
     """A chart a series, with its relative error in words."""
     figures = []
-    for series in found:
-        known = _known(series)
-        if not len(known):
-            continue
-        error = np.abs(series.y[known] - series.x[known]) / np.maximum(np.abs(series.x[known]), 1e-12)
-        mean, most = (charts.number(round(float(value), 4)) for value in (error.mean(), error.max()))
-        figures.append(
-            tag(
-                "figure",
-                tag("figcaption", series.name),
-                charts.against(series, x_name="exact", y_name="approximated"),
-                tag("p", f"Relative error: {mean} on average, {most} at most.", class_="quiet"),
-                _sampled(series, "exact"),
-            )
-        )
+    for series in (each.finite for each in found):
+        if len(series.x):
+            error = np.abs(series.y - series.x) / np.maximum(np.abs(series.x), 1e-12)
+            mean, most = (charts.number(round(float(value), 4)) for value in (error.mean(), error.max()))
+            told = tag("p", f"Relative error: {mean} on average, {most} at most.", class_="quiet")
+            figures.append(_figure(series, "exact", charts.against(series, x_name="exact", y_name="approximated"), told))
     lead = "Kernel values of pairs of nodes: approximated by random features (upwards) against exact (to the right)."
     explained = joined(tag("p", lead, class_="lead"), tag("p", note, class_="quiet") if note else "")
-    return Section("Kernel error", _charts(figures, explained) if figures else empty(note), tuple(found), {"kernel": note})
+    return Section("Kernel error", _charts(figures, explained, note), tuple(found), {"kernel": note})
 
 
 # Text to copy
@@ -306,17 +248,12 @@ PANELS: dict[str, Panel] = {
 """Panels by name, in the order of reading; the name is the section's anchor in the page."""
 
 
-def _charts(figures: Sequence[Markup], explained: Markup) -> Markup:
-    return joined(explained, tag("div", *figures, class_="charts"))
+def _charts(figures: Sequence[Markup], explained: Markup, note: str) -> Markup:
+    return joined(explained, tag("div", *figures, class_="charts")) if figures else empty(note)
 
 
-def _known(series: Series) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-    return np.flatnonzero(np.isfinite(series.x) & np.isfinite(series.y))
-
-
-def _sampled(series: Series, x_name: str) -> Markup:
-    """The numbers of a chart, some of them, as a table."""
-    known = _known(series)
-    keep = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), ROWS)).astype(int))]
-    rows = [(charts.number(float(series.x[i])), charts.number(float(series.y[i]))) for i in keep]
-    return folded("As a table", table(series.name, (x_name, series.name), rows, numeric=(0, 1)))
+def _figure(series: Series, x_name: str, chart: Markup, *told: Markup) -> Markup:
+    """A chart under its name, and some of its numbers as a table."""
+    rows = [(charts.number(x), charts.number(y)) for x, y in series.points(ROWS)]
+    numbers = folded("As a table", table(series.name, (x_name, series.name), rows, numeric=(0, 1)))
+    return tag("figure", tag("figcaption", series.name), chart, *told, numbers)

@@ -6,18 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int32
 
 from localgcl.evaluation.nearest_rows import nearest
 from localgcl.graph import Graph
 from localgcl.io.export import check_new
 from localgcl.report.clusters import colours, describe, find_clusters
 from localgcl.report.findings import Column, Findings, Map
-from localgcl.report.layout import NEIGHBOURS, Kind, lay_out
-from localgcl.report.node_table import read_table
+from localgcl.report.map import NEIGHBOURS, Layout, lay_out
+from localgcl.report.nodes import MOST_NODES, Subject, read_subject, read_table
 from localgcl.report.page import page
 from localgcl.report.panels import PANELS, Reading
-from localgcl.report.reading import MOST_NODES, Subject, read_subject
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 from localgcl.training import RunFolder
@@ -36,7 +34,7 @@ def write_report(
     overwrite: bool = False,
     clusters: int | None = None,
     scores: bool = True,
-    layout: Kind = "auto",
+    layout: Layout = "auto",
     seed: int = 0,
     most: int = MOST_NODES,
     say: Callable[[str], None] = lambda _: None,
@@ -83,7 +81,7 @@ def collect(
     most: int = MOST_NODES,
     clusters: int | None = None,
     scores: bool = True,
-    layout: Kind = "auto",
+    layout: Layout = "auto",
     say: Callable[[str], None] = lambda _: None,
 ) -> Findings:
     """What a report says; arguments are those of `write_report`."""
@@ -138,7 +136,7 @@ def _date(text: str) -> str:
         return text
 
 
-def _map(subject: Subject, columns: tuple[Column, ...], layout: Kind, seed: int) -> Map:
+def _map(subject: Subject, columns: tuple[Column, ...], layout: Layout, seed: int) -> Map:
     n, csr = subject.part.num_nodes, subject.part.csr
     near = nearest(subject.z, min(NEIGHBOURS, n - 1), seed=seed)
     xy, how = lay_out(subject.z, near, kind=layout, seed=seed)
@@ -149,12 +147,8 @@ def _map(subject: Subject, columns: tuple[Column, ...], layout: Kind, seed: int)
         nearest=np.ascontiguousarray(near.rows[:, :_LISTED]),
         similarity=np.ascontiguousarray(near.similarity[:, :_LISTED]),
         nearest_note=near.note,
-        indptr=_int32(csr.indptr.numpy()),
-        indices=_int32(csr.indices.numpy()),
+        indptr=csr.indptr.numpy().astype(np.int32),
+        indices=csr.indices.numpy().astype(np.int32),
         columns=columns,
         shown=subject.shown,
     )
-
-
-def _int32(values: np.ndarray) -> Int32[np.ndarray, " m"]:
-    return values.astype(np.int32)

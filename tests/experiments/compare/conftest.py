@@ -1,10 +1,10 @@
 import pytest
 
-from localgcl.experiments.compare import contenders
+from localgcl.experiments.compare import comparing
 from localgcl.system.memory import Cost
 
 
 @pytest.fixture(autouse=True)
 def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring collects garbage first, which takes longer here than a training does."""
-    monkeypatch.setattr(contenders, "measured", lambda work, _: (work(), Cost(2.5, 3 * 2**20)))
+    monkeypatch.setattr(comparing, "measured", lambda work, _: (work(), Cost(2.5, 3 * 2**20)))

@@ -5,7 +5,7 @@ from typing import Any
 
 from localgcl.datasets import sbm
 from localgcl.experiments.compare import Comparison, compare
-from localgcl.experiments.compare.contenders import FIELDS, Row
+from localgcl.experiments.compare.comparison import FIELDS, Row
 from localgcl.graph import Graph
 
 QUICK: dict[str, Any] = {"seeds": 2, "dim": 8, "protocol": "knn", "device": "cpu"}

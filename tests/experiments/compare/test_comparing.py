@@ -9,10 +9,12 @@ import torch
 from localgcl.config import LocalGCLWarning
 from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.evaluation import evaluate, validate
-from localgcl.experiments.compare import contenders
-from localgcl.experiments.compare.contenders import FIELDS, chosen_methods
+from localgcl.experiments.compare import comparing
+from localgcl.experiments.compare.comparing import chosen_methods
+from localgcl.experiments.compare.comparison import FIELDS
 from localgcl.graph import Graph
 from localgcl.methods import METHODS, configure
+from localgcl.methods.baselines import RandomInit
 from localgcl.methods.dgi import DGI
 from localgcl.methods.settings import choose_settings, untrained
 from localgcl.recipes import recipes
@@ -40,7 +42,7 @@ class Counted:
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr(contenders, "fit", counted)
+    monkeypatch.setattr(comparing, "fit", counted)
     return counted
 
 
@@ -280,6 +282,36 @@ def test_costs_are_those_of_training() -> None:
 
 
 def test_methods_may_have_commas_between() -> None:
-    assert chosen_methods(["local-gcl,grace", "dgi"]) == ["local-gcl", "grace", "dgi"]
+    assert chosen_methods(["local-gcl,grace", "dgi"], baselines=False) == ["local-gcl", "grace", "dgi"]
     with pytest.raises(ValueError, match="no method 'gracee'"):
-        chosen_methods(["local-gcl,gracee"])
+        chosen_methods(["local-gcl,gracee"], baselines=False)
+
+
+@pytest.mark.parametrize("named", [("dgi", "random-init"), ("raw-features,dgi",), ("random-init", "dgi", "raw-features")])
+def test_baselines_that_are_named_are_shown(named: tuple[str, ...]) -> None:
+    """Without the others, and with the scores that they have beside all methods."""
+    everyone = {row["method"]: row for row in lasting(quick(methods=("dgi",), seeds=1).rows)}
+    found = quick(methods=named, seeds=1, baselines=False)
+    wanted = {name for text in named for name in text.split(",")}
+    assert {row["method"]: row for row in lasting(found.rows)} == {name: everyone[name] for name in wanted}
+    assert ("random-init: the encoder of dgi" in str(found)) == ("random-init" in wanted)
+    assert ("raw-features: the features, scaled as for dgi" in " ".join(str(found).split())) == ("raw-features" in wanted)
+
+
+class Solved(DGI):
+    """A method that is fitted by something else than steps."""
+
+    fitter = "none"
+
+
+class Guess(RandomInit):
+    """A baseline from outside."""
+
+
+def test_a_method_that_does_not_train_by_steps_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "solved", Solved)
+    monkeypatch.setitem(METHODS, "guess", Guess)
+    found = quick(methods=("solved", "guess"), baselines=False, seeds=1, settings={})
+    assert {row["method"]: row["outcome"] for row in found.rows} == {"solved": "ok", "guess": "ok"}
+    assert {row["steps"] for row in found.rows} == {"0"}
+    assert found.reference == "solved"

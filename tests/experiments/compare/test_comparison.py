@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from localgcl.experiments.compare import Comparison
-from localgcl.experiments.compare.comparison import lines
-from localgcl.experiments.compare.contenders import Row
+from localgcl.experiments.compare.comparison import Row, lines
 from tests.experiments.compare.problems import row
 
 OURS, OTHER = {0: 80.0, 1: 83.0, 2: 81.0}, {0: 82.0, 1: 86.0, 2: 82.0}

@@ -5,6 +5,7 @@ import pytest
 
 import localgcl as lg
 from localgcl.evaluation import Scores, evaluate
+from localgcl.evaluation.evaluator import EvaluationOptions
 from localgcl.experiments.compare import compare_runs
 from localgcl.experiments.compare import runs as module
 from tests.experiments.compare.problems import graph
@@ -25,16 +26,16 @@ def run(folder: Path, method: str, data: str = "mine", **settings: Any) -> str:
 
 
 def score(*folders: str, **options: Any) -> dict[str, Scores]:
-    return compare_runs(folders, protocol="knn", **options)
+    return compare_runs(folders, EvaluationOptions(protocol="knn", **options))
 
 
 @pytest.mark.usefixtures("loads")
 def test_runs_of_different_methods_have_a_row_each(tmp_path: Path) -> None:
     ours, other = run(tmp_path / "a", "local-gcl"), run(tmp_path / "b", "cca-ssg", layers=1)
-    rows = score(ours, other, num_splits=3)
+    rows = score(ours, other, splits=3)
     assert list(rows) == ["local-gcl", "cca-ssg", "random-init (as local-gcl)", "random-init (as cca-ssg)", "raw-features"]
     assert {one.over for one in rows.values()} == {"3 splits"}
-    alone = score(other, num_splits=3)
+    alone = score(other, splits=3)
     assert list(alone) == ["cca-ssg", "random-init", "raw-features"]
     assert rows["cca-ssg"].values == alone["cca-ssg"].values  # the same splits
     assert rows["random-init (as cca-ssg)"].values == alone["random-init"].values
@@ -52,7 +53,7 @@ def test_baselines_are_scored_once_for_each_encoder_and_scaling(tmp_path: Path, 
         return evaluate(*arguments, **others)
 
     monkeypatch.setattr(module, "evaluate", watched)
-    rows = score(*folders, num_splits=1)
+    rows = score(*folders, splits=1)
     assert list(rows)[3:] == [
         "random-init (as local-gcl, dgi)",
         "random-init (as cca-ssg)",
@@ -78,7 +79,7 @@ def test_runs_that_differ_only_in_the_seed_are_averaged(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("loads")
 def test_other_settings_of_a_method_are_named_by_their_folder(tmp_path: Path) -> None:
     folders = [run(tmp_path / str(steps), "local-gcl", steps=steps) for steps in (1, 2)]
-    assert list(score(*folders, num_splits=1)) == [
+    assert list(score(*folders, splits=1)) == [
         f"local-gcl ({tmp_path}/1)",
         f"local-gcl ({tmp_path}/2)",
         "random-init",

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localgcl.report.picture import CATEGORIES
+from localgcl.report.map import CATEGORIES
 from tests.references.findings import synthetic
 from tests.report.browser.conftest import Opener
 from tests.report.browser.places import loneliest, pixel, spots

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import io
 import json
 import math
@@ -9,16 +10,22 @@ import os
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from localgcl.evaluation import PRESETS
-from localgcl.experiments.compare.contenders import RAW, Row
 from localgcl.experiments.statistics import Difference, mean_and_deviation, paired
 from localgcl.experiments.tables import Table, html, latex, markdown, source, text
 from localgcl.methods import METHODS
 from localgcl.system.files import replacing
 from localgcl.system.text import shown
 
+Row = dict[str, str]
+FIELDS = (
+    *("key", "method", "seed", "outcome", "score", "scores", "validation", "dim", "steps", "seconds", "peak_mib", "note"),
+    *("graph", "fingerprint", "settings", "evaluator", "jobs", "date", "version", "commit", "hardware"),
+)
+"""outcome: "ok", or why it failed. scores: by split. key: `Contender.recipe`."""
+INIT, RAW = "random-init", "raw-features"
 _COSTS = (
     "seconds: median wall time of a training, preparation of the graph included. memory: median peak of a training above what "
     "the process held before."
@@ -42,19 +49,15 @@ class Line:
         rows: Its rows, one for each seed.
     """
 
-    FIELDS: ClassVar[tuple[str, ...]] = (
-        *("method", "seeds", "mean", "deviation", "difference", "low", "high"),
-        *("dim", "steps", "seconds", "memory_mib", "note"),
-    )
-
     method: str
     scores: Scores
     gap: Difference | None
     level: bool
     rows: Sequence[Row]
 
-    @property
+    @functools.cached_property
     def scored(self) -> list[Row]:
+        """The rows that did not fail."""
         return _scored(self.rows)
 
     @property
@@ -84,7 +87,7 @@ class Line:
         return [self.method, f"**{score}**" if self.level else score, difference, *(self._median(*cost) for cost in costs)]
 
     def numbers(self) -> dict[str, Any]:
-        """Its row as numbers, by `FIELDS`; empty where there is none."""
+        """Its row as numbers, by column; empty where there is none."""
         values, gap = list(self.scores.values()), self.gap
         return {
             "method": self.method,
@@ -198,10 +201,10 @@ class Comparison:
 
     def to_csv(self) -> str:
         """The table as numbers: a row for each method."""
-        file = io.StringIO(newline="")
-        writer = csv.DictWriter(file, Line.FIELDS, lineterminator="\n")
+        file, rows = io.StringIO(newline=""), [line.numbers() for line in self.lines]
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(line.numbers() for line in self.lines)
+        writer.writerows(rows)
         return file.getvalue()
 
     def __str__(self) -> str:
@@ -226,11 +229,10 @@ class Comparison:
         return paths
 
     def _baselines(self) -> list[str]:
-        if all(row["method"] != RAW for row in self.rows):
-            return []
-        return [
-            f"random-init: the encoder of {self.reference}, untrained. {RAW}: the features, scaled as for {self.reference}."
-        ]
+        shown, ours = {row["method"] for row in self.rows}, self.reference
+        told = {INIT: f"the encoder of {ours}, untrained", RAW: f"the features, scaled as for {ours}"}
+        parts = [f"{name}: {text}." for name, text in told.items() if name in shown]
+        return [" ".join(parts)] if parts else []
 
     def _jobs(self) -> list[str]:
         most = max((int(row["jobs"]) for row in self.rows), default=1)

@@ -1,4 +1,4 @@
-"""The contest: the graph that methods are compared on, and one evaluator for all of them."""
+"""The contest: what is compared, on which graph, and one evaluator for all methods."""
 
 import dataclasses
 import functools
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from localgcl.config import LocalGCLWarning
+from localgcl.config import MOST_JOBS, MOST_SEEDS, WIDEST, Checked, LocalGCLWarning, option
 from localgcl.datasets import hide_test_labels, random_splits, stratified_splits
 from localgcl.datasets.splits import FEW, default_share, in_percent
 from localgcl.evaluation import PRESETS, Scores, evaluate, validate
@@ -22,29 +22,47 @@ _NOT_CONTENT = ("node_ids", "name", "feature_names", "class_names", "structure",
 
 
 @dataclasses.dataclass(frozen=True)
+class CompareOptions(Checked):
+    """What is compared, and how it is scored. Other settings of the methods are an argument of `compare`."""
+
+    methods: tuple[str, ...] = option((), "methods to compare (default: all)", metavar="M")
+    seeds: int = option(3, "number of seeds of each method: 0, 1...", low=1, high=MOST_SEEDS, metavar="K")
+    dim: int | None = option(
+        None, "embedding dimension of all methods (default: each method's own)", low=1, high=WIDEST, metavar="D"
+    )
+    recipe: bool = option(True, "use the recipes of a data set; otherwise the settings for graphs without one")
+    protocol: str = option("linear", "linear, sklearn, knn, kmeans...", metavar="P")
+    train_share: float | None = option(
+        None,
+        "share of the labelled nodes to train the classifier on, in random splits (stratified below 1,000 nodes); a tenth is "
+        "for validation (default: the graph's own splits, else 0.1, or 0.5 of fewer than 1,000 nodes)",
+        above=0,
+        high=0.89,
+        metavar="S",
+    )
+    splits: int = option(1, "random splits for each seed, where splits are drawn", low=1, high=1000, metavar="N")
+    on: Literal["test", "validation"] = option("test", "nodes to score on; validation never reads test labels")
+    baselines: bool = option(True, "also score random-init and raw-features")
+    device: str = option("auto", "cpu, cuda, cuda:1...; auto takes a GPU where there is one")
+    jobs: int = option(
+        1, "trainings at a time, a process each; times and memory then say little", low=1, high=MOST_JOBS, metavar="J"
+    )
+    retry: bool = option(False, "run again what failed")
+    force_memory: bool = option(False, "train though it is estimated not to fit the memory")
+
+
+@dataclasses.dataclass(frozen=True)
 class Contest:
     """What all contenders share.
 
     Args:
         graph: With its labels.
-        protocol: A name of `PRESETS`.
-        train_share: Share of the labelled nodes to train classifiers on, in random splits; None for the graph's own splits.
-        num_splits: Random splits for each seed.
-        on: The nodes that are scored.
-        device: Where to train and score.
-        force_memory: Train though it is estimated not to fit.
-        jobs: How many contenders run at a time.
+        options: What is compared, and how it is scored.
         made: Version, commit and hardware, read once: the source may be edited while they run.
     """
 
     graph: Graph
-    protocol: str
-    train_share: float | None
-    num_splits: int
-    on: Literal["test", "validation"]
-    device: str
-    force_memory: bool
-    jobs: int
+    options: CompareOptions
     made: Mapping[str, str]
 
     @functools.cached_property
@@ -59,7 +77,7 @@ class Contest:
     @property
     def draws(self) -> bool:
         """Whether seeds draw their splits; else the graph brings them."""
-        return self.train_share is not None or not self.graph.splits
+        return self.options.train_share is not None or not self.graph.splits
 
     @functools.cached_property
     def _labelled(self) -> int:
@@ -67,30 +85,31 @@ class Contest:
 
     @property
     def _train(self) -> float:
-        return default_share(self._labelled) if self.train_share is None else self.train_share
+        return default_share(self._labelled) if self.options.train_share is None else self.options.train_share
 
     @property
     def evaluator(self) -> str:
         """How embeddings are scored, in words."""
-        if not PRESETS[self.protocol].uses_splits:
-            return f"{self.protocol}, all labelled nodes"
+        if not PRESETS[self.options.protocol].uses_splits:
+            return f"{self.options.protocol}, all labelled nodes"
         if not self.draws:
-            return f"{self.protocol} on {self.on} nodes, {_count(len(self.graph.splits), 'split')} of the graph"
-        drawn = _count(self.num_splits, "stratified split" if self._labelled < FEW else "random split")
-        return f"{self.protocol} on {self.on} nodes, {drawn} of {in_percent(self._train)} for each seed"
+            return f"{self.options.protocol} on {self.options.on} nodes, {_count(len(self.graph.splits), 'split')} of the graph"
+        drawn = _count(self.options.splits, "stratified split" if self._labelled < FEW else "random split")
+        return f"{self.options.protocol} on {self.options.on} nodes, {drawn} of {in_percent(self._train)} for each seed"
 
     def splits(self, seed: int) -> Sequence[Split] | None:
         """The splits of a seed, the same for all methods; None if all nodes are scored. No two seeds draw the same split."""
-        if not PRESETS[self.protocol].uses_splits:
+        if not PRESETS[self.options.protocol].uses_splits:
             return None
         if not self.draws:
             return self.graph.splits
         draw = stratified_splits if self._labelled < FEW else random_splits
-        return draw(self.graph, num=self.num_splits, train=self._train, seed=seed * self.num_splits)
+        return draw(self.graph, num=self.options.splits, train=self._train, seed=seed * self.options.splits)
 
     def check(self) -> None:
         """Raises ValueError if labels or splits cannot be scored, before anything is trained. All seeds are alike in this."""
-        probe, graph, splits, tests = PRESETS[self.protocol], read_graph(self.graph), self.splits(0), self.on == "test"
+        probe, tests = PRESETS[self.options.protocol], self.options.on == "test"
+        graph, splits = read_graph(self.graph), self.splits(0)
         known = graph if tests or splits is None else hide_test_labels(graph, splits)
         assert known.y is not None  # read_graph has seen to it
         y, classes = read_classes(known.y, learnt=probe.uses_splits and tests, names=graph.class_names)
@@ -100,8 +119,8 @@ class Contest:
                 read_tasks(torch.zeros(len(y), 1), y, classes, splits, validates=probe.validates, tests=tests)
 
     def score(self, z: Any, seed: int) -> Scores:
-        scored = evaluate if self.on == "test" else validate
-        return scored(z, self.graph, self.splits(seed), protocol=self.protocol, seed=seed, device=self.device)
+        scored = evaluate if self.options.on == "test" else validate
+        return scored(z, self.graph, self.splits(seed), protocol=self.options.protocol, seed=seed, device=self.options.device)
 
 
 def _count(number: int, thing: str) -> str:

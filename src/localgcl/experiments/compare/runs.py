@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from localgcl.config import Config
 from localgcl.datasets.splits import choose_splits
 from localgcl.evaluation import PRESETS, Scores, evaluate
-from localgcl.evaluation.evaluator import TASK, evaluate_targets
+from localgcl.evaluation.evaluator import EvaluationOptions, evaluate_targets
 from localgcl.experiments.sweep import decisive_settings
-from localgcl.graph import Graph, Split
+from localgcl.graph import Graph
 from localgcl.io.ids import Nodes
 from localgcl.io.labels import Labels
 from localgcl.io.targets import read_answers, read_labelled_embeddings
@@ -31,115 +31,80 @@ Groups = dict[str, list[RunFolder]]
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What embeddings are to predict.
+    """What embeddings are to predict, and how they are scored.
 
     Args:
         graph: With the classes of nodes, and perhaps splits.
+        options: Protocol, splits and seed.
         targets: Other targets of each node, which are then scored instead of classes; NaN where unknown.
-        task: What they are.
     """
 
     graph: Graph
+    options: EvaluationOptions
     targets: NDArray[Any] | None = None
-    task: TASK = "auto"
 
     @classmethod
-    def of(
-        cls,
-        graph: Graph,
-        labels: str | os.PathLike[str] | None,
-        nodes: Nodes,
-        *,
-        id: str | None = None,
-        columns: Sequence[str] = (),
-        task: TASK = "auto",
-    ) -> "Answers":
-        """The classes of `graph`, or what the file `labels` has for its `nodes`."""
-        if labels is None:
-            if columns or task not in ("auto", "classes"):
-                raise ValueError("a graph has classes only; give the file of other targets (--labels)")
-            return cls(graph)
-        return cls.known(graph, read_answers(labels, nodes, id=id, wanted=columns, task=task), task)
-
-    @classmethod
-    def known(cls, graph: Graph, found: Labels | NDArray[Any], task: TASK) -> "Answers":
+    def known(cls, graph: Graph, options: EvaluationOptions, found: Labels | NDArray[Any]) -> "Answers":
         """From labels or targets that were read from a file."""
         if isinstance(found, Labels):
-            return cls(graph.derived(y=torch.from_numpy(found.numbers), class_names=found.names))
-        return cls(graph, found, task)
+            return cls(graph.derived(y=torch.from_numpy(found.numbers), class_names=found.names), options)
+        return cls(graph, options, found)
 
-    def score(
-        self,
-        z: Any,
-        *,
-        protocol: str,
-        num_splits: int,
-        drawn: int,
-        train_share: float | None,
-        seed: int,
-        device: str,
-    ) -> Scores:
-        """Scores of embeddings on splits that are drawn with the seed `drawn`, where they are drawn."""
+    def score(self, z: Any, num: int, drawn: int) -> Scores:
+        """Scores on the graph's splits, or on `num` that are drawn with the seed `drawn`."""
+        how, protocol = self.options, self.options.protocol
         if self.targets is not None:
             if protocol != "linear":
                 raise ValueError(
                     f"protocol {protocol!r:.80} is for classes, and these targets are none; leave it out (--protocol)"
                 )
-            kind: Any = self.task
-            return evaluate_targets(z, self.targets, task=kind, train_share=train_share, num_splits=num_splits, seed=drawn)
-        splits, how = _splits(protocol, self.graph, num_splits, drawn, train_share)
-        scores = evaluate(z, self.graph, splits, protocol=protocol, seed=seed, device=device)
-        return dataclasses.replace(scores, splits=how)
-
-
-def unconnected(number: int) -> Graph:
-    """Nodes without edges or features, to hold labels."""
-    return Graph.from_edges([], [], x=np.zeros((number, 1), dtype=np.float32))
-
-
-def _splits(protocol: str, graph: Graph, num: int, seed: int, train_share: float | None) -> tuple[Sequence[Split] | None, str]:
-    """Splits, and how they were made, in words; none for a protocol that looks at all nodes at once."""
-    if protocol in PRESETS and not PRESETS[protocol].uses_splits:
-        if train_share is not None:
+            kind: Any = how.task
+            return evaluate_targets(z, self.targets, task=kind, train_share=how.train_share, num_splits=num, seed=drawn)
+        if protocol not in PRESETS or PRESETS[protocol].uses_splits:
+            chosen = choose_splits(self.graph, num=num, seed=drawn, train_share=how.train_share)
+        elif how.train_share is not None:
             raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave train_share (--train-share) out")
-        return None, ""
-    return choose_splits(graph, num=num, seed=seed, train_share=train_share)
+        else:
+            chosen = None
+        splits = None if chosen is None else chosen.splits
+        scores = evaluate(z, self.graph, splits, protocol=protocol, seed=how.seed, device=how.device)
+        return dataclasses.replace(scores, splits="" if chosen is None else chosen.how)
 
 
 def compare_runs(
     folders: Sequence[str | os.PathLike[str]],
+    options: EvaluationOptions,
     *,
-    protocol: str = "linear",
-    num_splits: int | None = None,
-    train_share: float | None = None,
-    seed: int = 0,
-    baselines: bool = True,
-    device: str = "cpu",
     labels: str | os.PathLike[str] | None = None,
     id: str | None = None,
     target_columns: Sequence[str] = (),
-    task: TASK = "auto",
 ) -> dict[str, Scores]:
     """Scores by row: the runs and, unless left out, random-init and raw-features, once for each encoder and scaling.
 
     Runs must be of one graph. Those that differ only in their seed share a row, the mean over them; all others have one each.
     The splits are those of the graph. Where it has none, or `train_share` is given, they are drawn (see `drawn_splits`). If no
-    row has several runs, all are scored on the same `num_splits` (20); else each run is scored on one split (or `num_splits`)
-    drawn with its own seed, as in the paper.
+    row has several runs, all are scored on the same 20 splits; else each run is scored on one split drawn with its own seed, as
+    in the paper. The option `splits` gives another number.
 
     They are scored against the classes of the graph, or against those or other targets in the file `labels` (see `evaluate`).
     """
     runs = [RunFolder.open(folder) for folder in folders]
-    graph = _graph(runs)
+    graph, device = _graph(runs), options.device
     groups = _by_settings(runs)
     alone = all(len(members) == 1 for members in groups.values())
-    nodes = Nodes(pa.array(graph.node_ids), f"the graph of {shown(runs[0].path)}", numbered=False)
-    answers = Answers.of(graph, labels, nodes, id=id, columns=target_columns, task=task)
+    if labels is not None:
+        nodes = Nodes(pa.array(graph.node_ids), f"the graph of {shown(runs[0].path)}", numbered=False)
+        found = read_answers(labels, nodes, id=id, wanted=target_columns, task=options.task)
+        answers = Answers.known(graph, options, found)
+    elif target_columns or options.task not in ("auto", "classes"):
+        raise ValueError("a graph has classes only; give the file of other targets (--labels)")
+    else:
+        answers = Answers(graph, options)
 
     def score(run: RunFolder, z: Any) -> Scores:
-        drawn = seed if alone else run.config.training.seed
-        changes: dict[str, Any] = {"protocol": protocol, "train_share": train_share, "seed": seed, "device": device}
-        return answers.score(z, num_splits=num_splits or (20 if alone else 1), drawn=drawn, **changes)
+        if alone:
+            return answers.score(z, options.splits or 20, options.seed)
+        return answers.score(z, options.splits or 1, run.config.training.seed)
 
     def row(members: list[RunFolder], embed: Callable[[RunFolder], Any]) -> Scores:
         scores = [score(run, embed(run)) for run in members]
@@ -152,7 +117,7 @@ def compare_runs(
         return raw_features(graph, run.config)
 
     rows = {label: row(members, lambda run: Model.load(run, device).embed(graph)) for label, members in groups.items()}
-    if baselines:
+    if options.baselines:
         trained = {label: members for label, members in groups.items() if find_method(members[0].config.method).learns}
         encoders = _baseline("random-init", trained, lambda config: (config.encoder, config.preparation), alone)
         scalings = _baseline("raw-features", trained, lambda config: config.preparation.scaling, alone)
@@ -164,20 +129,15 @@ def compare_runs(
 def score_table(
     embeddings: str | os.PathLike[str],
     labels: str | os.PathLike[str],
+    options: EvaluationOptions,
     *,
-    protocol: str = "linear",
-    num_splits: int = 20,
-    train_share: float | None = None,
-    seed: int = 0,
-    device: str = "cpu",
     id: str | None = None,
     target_columns: Sequence[str] = (),
-    task: TASK = "auto",
 ) -> Scores:
     """Scores of a file of embeddings against a file of labels, matched by node id: the column `id` of the labels."""
-    z, found = read_labelled_embeddings(embeddings, labels, id=id, wanted=target_columns, task=task)
-    changes: dict[str, Any] = {"protocol": protocol, "train_share": train_share, "seed": seed, "device": device}
-    return Answers.known(unconnected(len(z)), found, task).score(z, num_splits=num_splits, drawn=seed, **changes)
+    z, found = read_labelled_embeddings(embeddings, labels, id=id, wanted=target_columns, task=options.task)
+    nodes = Graph.from_edges([], [], x=np.zeros((len(z), 1), dtype=np.float32))  # to hold the labels
+    return Answers.known(nodes, options, found).score(z, options.splits or 20, options.seed)
 
 
 def _graph(runs: Sequence[RunFolder]) -> Graph:

@@ -1,4 +1,4 @@
-"""The log of a search: trials.csv, one row per finished trial, and recipe.toml, the best row."""
+"""What a search writes: trials.csv, one row per finished trial, and recipe.toml, the best row."""
 
 import json
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import tomli_w
 from localgcl.experiments.search.space import Settings
 from localgcl.methods import configure
 from localgcl.system.files import replacing
+from localgcl.system.provenance import now
 from localgcl.system.store import RowFile
 
 LogRow = dict[str, str]
@@ -21,14 +22,29 @@ SAME = ("method", "dataset", "seeds", "splits", "protocol")
 MARK = "# Made by localgcl tune"
 
 
+class Log:
+    """The rows of one search in trials.csv: those whose scores compare with each other.
+
+    Args:
+        path: The file.
+        shared: The columns that all rows of the search share.
+    """
+
+    def __init__(self, path: Path, shared: LogRow) -> None:
+        self.path, self.shared = path, shared
+        self.rows = [row for row in read(path) if all(row[column] == shared[column] for column in SAME)]
+
+    def add(self, settings: str, result: LogRow) -> LogRow:
+        """Appends a row in one write, so that an interruption leaves whole rows; returns it."""
+        row = {**self.shared, **result, "settings": settings, "date": now()}
+        RowFile(self.path, FIELDS).append(row)
+        self.rows.append(row)  # after it is stored: Ctrl-C may come while it is
+        return row
+
+
 def read(path: Path) -> list[LogRow]:
     """All rows, oldest first; none where there is no file."""
     return RowFile(path, FIELDS).rows()
-
-
-def append(path: Path, row: LogRow) -> None:
-    """Appends a row in one write, so that an interruption leaves whole rows."""
-    RowFile(path, FIELDS).append(row)
 
 
 def score(row: LogRow) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from localgcl.config import LocalGCLWarning
+from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, LocalGCLWarning, option
 from localgcl.datasets import hide_test_labels, redrawn_splits
 from localgcl.datasets.splits import splits_of
 from localgcl.evaluation import validate
@@ -25,6 +25,39 @@ from localgcl.training import fit
 
 FIRST_SEED = 1000
 """The first seed of a trial, and of the splits drawn for it: results are reported on seeds 0, 1..."""
+MOST_TRIALS = 10**6
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions(Checked):
+    """Options of a search. What varies and what stays fixed are arguments of `tune`."""
+
+    sampler: str = option("random", "how the next trial is chosen", choices=lambda: SAMPLERS)
+    trials: int = option(50, "number of trials, those in the log included", low=1, high=MOST_TRIALS, metavar="N")
+    seeds: int = option(
+        3, "number of seeds of each trial, 1000 and on: report results on others", low=1, high=MOST_SEEDS, metavar="K"
+    )
+    splits: int = option(
+        3, "validate on the first S of the graph's own splits; 0: on --redraws alone", low=0, high=MOST_SEEDS, metavar="S"
+    )
+    redraws: int = option(
+        0,
+        "for a graph with one given split: extra random train/validation splits of its labelled nodes",
+        low=0,
+        high=MOST_SEEDS,
+        metavar="R",
+    )
+    finalists: int = option(
+        0, "validate the best F trials again on more seeds; the best of them wins", low=0, high=MOST_TRIALS, metavar="F"
+    )
+    final_seeds: int = option(10, "number of seeds of the finalists", low=1, high=MOST_SEEDS, metavar="K")
+    start: str = option("recipe", "settings of the first trial, whose values join the space", metavar="recipe|defaults|FILE")
+    protocol: str = option("linear", "how embeddings are validated: linear, sklearn, knn...", metavar="P")
+    device: str = option("auto", "cpu, cuda, auto")
+    jobs: int = option(1, "trials at a time, a process each", low=1, high=MOST_JOBS, metavar="J")
+    seed: int = option(0, "seed of the sampler", low=0, high=2**32 - 1, metavar="S")
+    out: str = option("", "folder of trials.csv and recipe.toml; by default tuning/METHOD-DATASET", metavar="DIR")
+    commit: str = option("", "commit to record, where the tree was copied without its history", metavar="HASH")
 
 
 def trial_seeds(count: int) -> range:
@@ -172,21 +205,17 @@ def search(
     plan: Plan,
     rows: list[log.LogRow],
     record: Callable[[Settings, TrialResult], None],
-    *,
-    sampler: str,
-    seed: int,
-    trials: int,
-    jobs: int,
+    options: SearchOptions,
 ) -> None:
-    """Keeps `jobs` trials running until `rows` has `trials`, or the space is used up; `record` adds each result to `rows`."""
+    """Keeps trials running until `rows` has as many as asked for, or the space is used up; `record` adds results to `rows`."""
 
     def propose(running: Collection[Settings]) -> Settings | None:
         tried = [*plan.trials(rows), *((plan.point(settings), None) for settings in running)]
-        if len(tried) >= trials:
+        if len(tried) >= options.trials:
             return None
         begun = key(plan.first) in {key(point) for point, _ in tried}
-        point = SAMPLERS[sampler](plan.space, tried, seed) if begun else plan.first
+        point = SAMPLERS[options.sampler](plan.space, tried, options.seed) if begun else plan.first
         return None if point is None else plan.settings(point)
 
-    for settings, result in Sweep(run, problem, jobs).results(propose):
+    for settings, result in Sweep(run, problem, options.jobs).results(propose):
         record(settings, result)

@@ -7,52 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, option
+from localgcl.config import read_options
 from localgcl.datasets.source import Source
 from localgcl.evaluation.presets import validating_probe
 from localgcl.experiments.search import log
-from localgcl.experiments.search.space import OWN, SAMPLERS, Settings, Space, key, read_space
-from localgcl.experiments.search.trials import Plan, Problem, TrialResult, named, run, search, trial_seeds
+from localgcl.experiments.search.space import OWN, Settings, Space, key, read_space
+from localgcl.experiments.search.trials import Plan, Problem, SearchOptions, TrialResult, named, run, search, trial_seeds
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
 from localgcl.system.files import check_writable
-from localgcl.system.provenance import now, provenance
+from localgcl.system.provenance import provenance
 from localgcl.system.text import folder_name
-
-MOST_TRIALS = 10**6
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchOptions(Checked):
-    """Options of a search. What varies and what stays fixed are arguments of `tune`."""
-
-    sampler: str = option("random", "how the next trial is chosen", choices=lambda: SAMPLERS)
-    trials: int = option(50, "number of trials, those in the log included", low=1, high=MOST_TRIALS, metavar="N")
-    seeds: int = option(
-        3, "number of seeds of each trial, 1000 and on: report results on others", low=1, high=MOST_SEEDS, metavar="K"
-    )
-    splits: int = option(
-        3, "validate on the first S of the graph's own splits; 0: on --redraws alone", low=0, high=MOST_SEEDS, metavar="S"
-    )
-    redraws: int = option(
-        0,
-        "for a graph with one given split: extra random train/validation splits of its labelled nodes",
-        low=0,
-        high=MOST_SEEDS,
-        metavar="R",
-    )
-    finalists: int = option(
-        0, "validate the best F trials again on more seeds; the best of them wins", low=0, high=MOST_TRIALS, metavar="F"
-    )
-    final_seeds: int = option(10, "number of seeds of the finalists", low=1, high=MOST_SEEDS, metavar="K")
-    start: str = option("recipe", "settings of the first trial, whose values join the space", metavar="recipe|defaults|FILE")
-    protocol: str = option("linear", "how embeddings are validated: linear, sklearn, knn...", metavar="P")
-    device: str = option("auto", "cpu, cuda, auto")
-    jobs: int = option(1, "trials at a time, a process each", low=1, high=MOST_JOBS, metavar="J")
-    seed: int = option(0, "seed of the sampler", low=0, high=2**32 - 1, metavar="S")
-    out: str = option("", "folder of trials.csv and recipe.toml; by default tuning/METHOD-DATASET", metavar="DIR")
-    commit: str = option("", "commit to record, where the tree was copied without its history", metavar="HASH")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,20 +76,18 @@ def tune(
     """
     for name in options.keys() & {"start", "out"}:
         options[name] = os.fspath(options[name])
-    search_options = SearchOptions(**options)
-    protocol, device, seeds = search_options.protocol, search_options.device, search_options.seeds
-    validating_probe(protocol, {})
+    asked = read_options(SearchOptions, tune, options)
+    validating_probe(asked.protocol, {})
     source = Source(graph) if isinstance(graph, str) else graph
-    folder = Path(search_options.out or f"tuning/{method}-{folder_name(source.name)}")
+    folder = Path(asked.out or f"tuning/{method}-{folder_name(source.name)}")
     trials_file, recipe_file = folder / "trials.csv", folder / "recipe.toml"
     check_writable(trials_file)
     log.check_ours(recipe_file)
     graph = source.read() if isinstance(source, Source) else source
-    sizes = {"splits": search_options.splits, "redraws": search_options.redraws}
-    problem = Problem.of(graph, method, seeds=seeds, protocol=protocol, device=device, **sizes)
+    problem = _problem(graph, method, asked, asked.seeds)
     # A user's file that is called cora.csv is not the data set of that name.
     known = source.dataset if isinstance(source, Source) else source.name
-    base = _start(search_options.start, method, problem.graph, known, dict(fixed or {}))
+    base = _start(asked.start, method, problem.graph, known, dict(fixed or {}))
     if wrong := [option for option in OWN if option in base]:
         raise ValueError(f"{wrong[0]} cannot be fixed here: use seeds= and device= (--seeds and --device)")
     allowed = _space(space, method)
@@ -133,35 +97,39 @@ def tune(
     plan = Plan.make(allowed, base, method, fixed or {})
 
     folder.mkdir(parents=True, exist_ok=True)
-    shared = {"method": method, "dataset": source.name, "protocol": protocol, "seeds": named(problem.seeds)}
-    shared |= {"splits": str(len(problem.splits[0])), **_made_with(search_options)}
-    rows = [row for row in log.read(trials_file) if all(row[column] == shared[column] for column in log.SAME)]
-    if plan.trials(rows):
-        say(f"{len(plan.trials(rows))} trials are in {trials_file} already")
+    made = provenance(choose_device(asked.device), asked.commit)  # read once: the tree may be edited while trials run
+    hardware = made.processor if made.device == "cpu" else made.device
+    shared = {"method": method, "dataset": source.name, "protocol": asked.protocol, "seeds": named(problem.seeds)}
+    shared |= {"splits": str(len(problem.splits[0])), "commit": made.commit, "hardware": hardware}
+    trials = log.Log(trials_file, shared)
+    if stored := len(plan.trials(trials.rows)):
+        say(f"{stored} trials are in {trials_file} already")
 
     def record(settings: Settings, result: TrialResult) -> None:
-        row = {**shared, **result.columns(), "settings": key(settings), "date": now()}
-        log.append(trials_file, row)
-        rows.append(row)  # after it is stored: Ctrl-C may come while it is
-        if log.best(rows):
-            log.write_recipe(recipe_file, rows, list(allowed.values))
-        say(_line(rows, plan, search_options.trials))
+        trials.add(key(settings), result.columns())
+        if log.best(trials.rows):
+            log.write_recipe(recipe_file, trials.rows, list(allowed.values))
+        say(_line(trials.rows, plan, asked.trials))
 
-    how = {name: getattr(search_options, name) for name in ("sampler", "seed", "trials", "jobs")}
     try:
-        search(problem, plan, rows, record, **how)
+        search(problem, plan, trials.rows, record, asked)
     except KeyboardInterrupt as interrupt:
-        done = f"{len(plan.trials(rows))} of {search_options.trials}"
+        done = f"{len(plan.trials(trials.rows))} of {asked.trials}"
         raise KeyboardInterrupt(f"stopped after {done} trials; repeat the command to go on") from interrupt
+    rows = trials.rows
     if not log.best(rows):
         raise ValueError(f"no trial could be scored; {trials_file} says why: {rows[-1]['note'] if rows else 'there is none'}")
-    if search_options.finalists:
-        more = {"finalists": search_options.finalists, "seeds": search_options.final_seeds, **sizes}
-        rows = finals(graph, rows, trials_file, shared, device=device, say=say, **more)
+    if asked.finalists:
+        rows = finals(graph, trials, asked, say)
         if not log.best(rows):
             raise ValueError(f"no finalist could be scored; {trials_file} says why: {rows[-1]['note']}")
     settings = log.write_recipe(recipe_file, rows, list(allowed.values))
     return Found(settings, log.score(log.best(rows)[0]), rows, folder)
+
+
+def _problem(graph: Graph, method: str, options: SearchOptions, seeds: int) -> Problem:
+    sizes = {"seeds": seeds, "splits": options.splits, "redraws": options.redraws}
+    return Problem.of(graph, method, protocol=options.protocol, device=options.device, **sizes)
 
 
 def _space(given: Space | Mapping[str, Any] | str | os.PathLike[str] | None, method: str) -> Space:
@@ -179,12 +147,6 @@ def _start(start: str, method: str, graph: Graph, dataset: str | None, fixed: Se
     return {**chosen, **fixed}
 
 
-def _made_with(options: SearchOptions) -> log.LogRow:
-    """Commit and hardware, read once before the first trial: the tree may be edited while trials run."""
-    made = provenance(choose_device(options.device), options.commit)
-    return {"commit": made.commit, "hardware": made.processor if made.device == "cpu" else made.device}
-
-
 def _line(rows: list[log.LogRow], plan: Plan, trials: int) -> str:
     """One line about the last row, for the user."""
     row = rows[-1]
@@ -195,47 +157,24 @@ def _line(rows: list[log.LogRow], plan: Plan, trials: int) -> str:
     return f"{len(plan.trials(rows))}/{trials}  {result}{standing}  {json.dumps(point)}"
 
 
-def finals(
-    graph: Graph,
-    rows: list[log.LogRow],
-    path: Path,
-    shared: log.LogRow,
-    *,
-    finalists: int,
-    seeds: int,
-    splits: int,
-    redraws: int,
-    device: str,
-    say: Callable[[str], None],
-) -> list[log.LogRow]:
-    """Validates the best `finalists` of `rows` on `seeds` seeds and returns their new rows. Logged finals are not run again.
+def finals(graph: Graph, trials: log.Log, options: SearchOptions, say: Callable[[str], None]) -> list[log.LogRow]:
+    """Validates the best trials on more seeds and returns their new rows. Logged finals are not run again.
 
     The best of many noisy scores is partly the luckiest: further seeds tell.
 
     Args:
         graph: As loaded; the labels of test nodes are hidden here.
-        rows: Trials; at least one has a score.
-        path: The log, to which the new rows are added.
-        shared: The columns that all rows of this search share.
-        finalists: Number of finalists.
-        seeds: Number of seeds of each.
-        splits: As for `tune`.
-        redraws: As for `tune`.
-        device: Where to train and validate.
+        trials: At least one has a score. The new rows join its file.
+        options: Those of the search: how many finalists, on how many seeds.
         say: Takes a line for each finalist.
     """
-    entered, shared = log.best(rows, finalists), {**shared, "seeds": named(trial_seeds(seeds))}
-    sizes = {"seeds": seeds, "splits": splits, "redraws": redraws}
-    problem = Problem.of(graph, shared["method"], protocol=shared["protocol"], device=device, **sizes)
-    known = {row["settings"]: row for row in log.read(path) if all(row[column] == shared[column] for column in log.SAME)}
-    found = []
-    for row in entered:
+    finals = log.Log(trials.path, {**trials.shared, "seeds": named(trial_seeds(options.final_seeds))})
+    problem = _problem(graph, trials.shared["method"], options, options.final_seeds)
+    known, found = {row["settings"]: row for row in finals.rows}, []
+    for row in log.best(trials.rows, options.finalists):
         settings = row["settings"]
-        if settings not in known:
-            result = run(problem, json.loads(settings))
-            known[settings] = {**shared, **result.columns(), "settings": settings, "date": now()}
-            log.append(path, known[settings])
-        found.append(known[settings])
-        now_scored = found[-1]["validation"] or found[-1]["note"]
-        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {now_scored} on {shared['seeds']}  {settings}")
+        final = known[settings] if settings in known else finals.add(settings, run(problem, json.loads(settings)).columns())
+        found.append(final)
+        now_scored = final["validation"] or final["note"]
+        say(f"finalist: {row['validation']} on seeds {row['seeds']}, {now_scored} on {final['seeds']}  {settings}")
     return found

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import localgcl as lg
-from localgcl.report.kernel import read_kernel
-from localgcl.report.reading import read_subject
+from localgcl.report.measures import read_kernel
+from localgcl.report.nodes import read_subject
 from localgcl.training import RunFolder
 
 

@@ -1,62 +1,73 @@
-"""inspect: everything that `localgcl inspect` says, as plain data."""
+"""inspect: what is in a user's files, and what training on them would take.
 
+Memory is as `localgcl train` estimates it, time by steps that are timed: on the graph itself if that is small, else on two
+random graphs, the second twice as large, with rows of the features and the mean degree of the graph. A mini-batch takes as long
+on any graph. Of a step over the whole graph, the two times tell whether it grows linearly or with the square of the nodes.
+"""
+
+import contextlib
 import dataclasses
 import functools
+import logging
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from localgcl.config import LocalGCLWarning
+from localgcl.config import Config, LocalGCLWarning
 from localgcl.datasets.source import Source
-from localgcl.experiments.inspection.costs import method_costs
 from localgcl.graph import Graph
-from localgcl.graph.csr import CSR
+from localgcl.graph.csr import CSR, select_rows
+from localgcl.graph.prepare import column_statistics, prepare
+from localgcl.graph.statistics import edge_homophily, homophily_by_chance
 from localgcl.io.encode import AUTO
 from localgcl.io.files import ColumnFacts, describe_columns, graph_name, joined_graph, read_classes, read_edges, read_features
 from localgcl.io.ids import Edges, Rows
 from localgcl.io.roles import Columns
-from localgcl.methods.settings import choose_settings
+from localgcl.methods import DEFAULT, METHODS, find_method
+from localgcl.methods.mode import in_mode
+from localgcl.methods.settings import Chosen, choose_settings
 from localgcl.recipes.defaults import likeness
 from localgcl.system.devices import choose_device
 from localgcl.system.memory import OutOfMemory
 from localgcl.system.text import shown
-from localgcl.training.preflight import check_files
+from localgcl.training.memory import Sizes
+from localgcl.training.model import Model
+from localgcl.training.preflight import check_files, in_fitting_batches, preflight
+from localgcl.training.step import make_optimiser, make_step
+from localgcl.training.steps import learning_rate
 
 PATIENCE = 20.0
 """Seconds for timing steps."""
 _MOST_EDGES = 50_000_000
 """Edges whose components are counted: more than these take minutes and gigabytes."""
+_DIRECT, _SAMPLE, _BATCHES = 4096, 1024, 2
+_TIMED = 2  # steps
+_SQUARE = 3.0  # between the growth of linear and of quadratic steps on twice the nodes, 2 and 4
 Part = TypeVar("Part")
 
 
 def inspect(source: Source, *, device: str = "auto", seconds: float = PATIENCE) -> dict[str, Any]:
     """Reads and checks a graph, and says what training on it would take. Files that do not fit are problems, not errors.
 
-    Args:
-        source: A data set, a graph folder or your own files.
-        device: Where it would be trained.
-        seconds: How long to time steps; 0 times none.
-
-    Returns:
-        `problems` and `notes`, one line each; `columns` of the feature file; and what `inspect_graph` returns, if there is a
-        graph.
+    Returns `problems` and `notes`, one line each; `columns` of the feature file; and what `inspect_graph` returns, which takes
+    the same arguments, if there is a graph.
     """
     found = read(source)
     report: dict[str, Any] = {
-        "name": found.graph.name if found.graph is not None else None,
+        "name": None if found.graph is None else found.graph.name,
         "problems": found.problems,
         "notes": found.notes,
         "columns": [dataclasses.asdict(column) for column in found.columns],
         "encoded": found.encoded,
     }
-    if found.graph is None:
-        return report
-    return report | inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
+    whole = {} if found.graph is None else inspect_graph(found.graph, dataset=source.dataset, device=device, seconds=seconds)
+    return report | whole
 
 
 def inspect_graph(
@@ -76,11 +87,8 @@ def inspect_graph(
         >>> found["structure"]["nodes"], found["labels"]["classes"], found["methods"]["local-gcl"]["fits"]
         (100, {'0': 50, '1': 50}, True)
     """
-    chosen, place, undirected = (
-        choose_settings("local-gcl", graph, dataset=dataset),
-        choose_device(device),
-        undirected_edges(graph),
-    )
+    chosen, place = choose_settings(DEFAULT, graph, dataset=dataset), choose_device(device)
+    undirected = undirected_edges(graph)
     return {
         "structure": structure_facts(graph, undirected),
         "labels": label_facts(graph, undirected),
@@ -126,15 +134,14 @@ def label_facts(graph: Graph, undirected: CSR) -> dict[str, Any] | None:
     """
     if graph.y is None or not bool((graph.y >= 0).any()):
         return None
-    y, names = graph.y.cpu(), graph.class_names
+    y, names = graph.y, graph.class_names
     sizes = y[y >= 0].bincount().tolist()
     classes = {str(label) if names is None else names[label]: size for label, size in enumerate(sizes) if size}
-    ends = torch.stack([y[undirected.rows.cpu()], y[undirected.indices.cpu().long()]])
-    known = ends[:, (ends >= 0).all(dim=0)]
-    facts: dict[str, Any] = {"labelled": int((y >= 0).sum()), "classes": classes, "pairs": known.shape[1] // 2}
-    if known.shape[1]:
-        shares = known.flatten().bincount().double() / known.numel()
-        facts |= {"homophily": float((known[0] == known[1]).double().mean()), "by_chance": float((shares**2).sum())}
+    unweighted = CSR(undirected.indptr, undirected.indices, rows=undirected.rows)
+    pairs = int(((y[unweighted.rows] >= 0) & (y[unweighted.indices] >= 0)).sum()) // 2
+    facts: dict[str, Any] = {"labelled": int((y >= 0).sum()), "classes": classes, "pairs": pairs}
+    if pairs:
+        facts |= {"homophily": edge_homophily(unweighted, y), "by_chance": homophily_by_chance(unweighted, y)}
     return facts
 
 
@@ -227,3 +234,117 @@ def _joined(found: Reading, edges: Edges, rows: Rows | None, classes: Rows | Non
             found.structural = not features
             return graph
     return None
+
+
+# What training would take
+
+
+class Timed(NamedTuple):
+    """Seconds on one graph: until the first batch, of a step, and of embedding all nodes."""
+
+    setup: float
+    step: float
+    embedding: float
+
+
+def method_costs(graph: Graph, dataset: str | None, device: torch.device, *, seconds: float) -> dict[str, dict[str, Any]]:
+    """Memory and time of each method that learns, with the settings that it would have on this graph; see `inspect_graph`."""
+    started, found = time.monotonic(), {}
+    for name, kind in METHODS.items():
+        if kind.learns:
+            chosen = choose_settings(name, graph, dataset=dataset, given={"device": str(device)})
+            found[name] = _cost(graph, chosen, device, timed=time.monotonic() - started < seconds)
+    return found
+
+
+def _cost(graph: Graph, chosen: Chosen, device: torch.device, *, timed: bool) -> dict[str, Any]:
+    config, needs = chosen.config, preflight(graph, chosen.config, device, force=True)
+    if "batch" not in chosen.values:
+        config, _ = in_fitting_batches(graph, config, device)
+        needs = preflight(graph, config, device, force=True)
+    whole = not 0 < config.training.batch < graph.num_nodes
+    return {
+        "dim": config.encoder.dim,
+        "steps": config.training.steps,
+        "batch": None if whole else config.training.batch,
+        "memory_bytes": needs.host,
+        "gpu_bytes": None if needs.room.card is None else needs.card,
+        "available_bytes": needs.room.host,
+        "fits": needs.fit,
+        "seconds": _seconds(graph, config, device) if timed and needs.fit else None,
+    }
+
+
+def _seconds(graph: Graph, config: Config, device: torch.device) -> float | None:
+    """About how long a run takes on this machine; None if a step of it cannot be taken on a sample."""
+    # In the form that mode "auto" takes on this graph: a sample is small and would take another one.
+    sizes = Sizes.of(graph, config.preparation)
+    config = in_mode(config, find_method(config.method).memory(sizes.nodes, sizes.prepared, sizes.columns, config), device)
+    n, batch = graph.num_nodes, config.training.batch
+    largest = max(_SAMPLE, _BATCHES * batch)
+    try:
+        if n <= max(_DIRECT, largest) and graph.folder is None:
+            timed = _timed(graph, config, device)
+            return timed.setup + timed.step * config.training.steps + timed.embedding
+        half, full = (_timed(_random(graph, size), config, device) for size in (largest // 2, largest))
+    except (ValueError, RuntimeError, MemoryError):
+        return None
+    growth = n / largest
+    power = 0 if 0 < batch < n else 2 if full.step > _SQUARE * half.step else 1
+    return (full.setup + full.embedding) * growth + full.step * growth**power * config.training.steps
+
+
+def _timed(graph: Graph, config: Config, device: torch.device) -> Timed:
+    """Times a few steps, after one that is not counted: it compiles kernels and allocates."""
+    with _silent():
+        began = time.perf_counter()
+        statistics = column_statistics(graph, config.preparation.scaling)
+        prepared = prepare(graph, config.preparation, statistics).to(device)
+        method = Model.fresh(config, graph.num_features, statistics).method.to(device)
+        method.check(prepared)
+        optimiser = make_optimiser(method, config.training, prepared)
+        step = make_step(method, config.training, prepared, optimiser, torch.Generator(device).manual_seed(0))
+        batches = method.batches(prepared)
+        batch = next(batches)
+        setup = _now(device) - began
+        for number in range(1 + _TIMED):
+            if number == 1:
+                began = _now(device)
+            batch = next(batches)
+            step.loss(batch)
+            step.update(learning_rate(0, config.training))
+        stepped = (_now(device) - began) / _TIMED
+        began = _now(device)
+        method.eval()
+        with torch.no_grad():
+            method.embed(method.prepare(prepared))
+        return Timed(setup, stepped, _now(device) - began)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Hides what methods say of a sample: it does not hold for the graph."""
+    log = logging.getLogger("localgcl")
+    before = log.level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LocalGCLWarning)
+        log.setLevel(logging.WARNING)
+        try:
+            yield
+        finally:
+            log.setLevel(before)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def _random(graph: Graph, nodes: int) -> Graph:
+    """A random graph with rows of the features of `graph` and its mean degree."""
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(graph.num_nodes, (nodes,), generator=generator).sort().values
+    edges = round(nodes * graph.num_edges / graph.num_nodes)
+    source, target = torch.randint(nodes, (2, edges), generator=generator)
+    return Graph.from_edges(source, target, x=select_rows(graph.x.cpu(), rows), feature_names=graph.feature_names)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from localgcl.commands.inspect import lines
 from localgcl.datasets import sbm
 from localgcl.datasets.source import Source
-from localgcl.experiments.inspection import costs, inspect, inspect_graph
-from localgcl.experiments.inspection.inspecting import label_facts, structure_facts, undirected_edges
-from localgcl.experiments.inspection.text import lines
+from localgcl.experiments import inspection
+from localgcl.experiments.inspection import inspect, inspect_graph, label_facts, structure_facts, undirected_edges
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 
@@ -136,12 +136,12 @@ def test_times_grow_by_the_square_where_two_sizes_say_so(monkeypatch: pytest.Mon
     graph = sbm(10_000, classes=2, features=4, mean_degree=2)
 
     def seconds(growth: float, **settings: Any) -> float | None:
-        steps = iter([costs.Timed(0, 1, 0), costs.Timed(0, growth, 0)])
-        monkeypatch.setattr(costs, "_timed", lambda *_: next(steps))
+        steps = iter([inspection.Timed(0, 1, 0), inspection.Timed(0, growth, 0)])
+        monkeypatch.setattr(inspection, "_timed", lambda *_: next(steps))
         config = choose_settings("grace", graph, given={"steps": 1, **settings}).config
-        return costs._seconds(graph, config, torch.device("cpu"))
+        return inspection._seconds(graph, config, torch.device("cpu"))
 
-    scale = 10_000 / costs._SAMPLE
+    scale = 10_000 / inspection._SAMPLE
     assert seconds(2.0) == pytest.approx(2 * scale)
     assert seconds(4.0) == pytest.approx(4 * scale**2)
     assert seconds(1.0, batch=100, sampled=5) == pytest.approx(1.0)  # a batch is as large on any graph
@@ -149,7 +149,7 @@ def test_times_grow_by_the_square_where_two_sizes_say_so(monkeypatch: pytest.Mon
 
 def test_a_sample_has_the_mean_degree_and_rows_of_the_graph() -> None:
     graph = sbm(5000, classes=2, features=4, mean_degree=6)
-    sample = costs._random(graph, 512)
+    sample = inspection._random(graph, 512)
     assert sample.num_nodes == 512
     assert sample.num_edges / 512 == pytest.approx(graph.num_edges / 5000, rel=1e-2)
     rows = {tuple(row) for row in graph.x.tolist()}
@@ -157,7 +157,7 @@ def test_a_sample_has_the_mean_degree_and_rows_of_the_graph() -> None:
 
 
 def test_components_of_very_large_graphs_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localgcl.experiments.inspection.inspecting._MOST_EDGES", 3)
+    monkeypatch.setattr("localgcl.experiments.inspection._MOST_EDGES", 3)
     graph = sbm(60, classes=2, features=6)
     facts = structure_facts(graph, undirected_edges(graph))
     assert facts["components"] is None
