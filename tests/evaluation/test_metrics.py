@@ -10,8 +10,8 @@ import sklearn.metrics
 import localgcl as lg
 from localgcl.commands import main
 from localgcl.evaluation import METRICS, PRESETS, Metric, evaluate, evaluate_links, hold_out_edges, validate
-from localgcl.evaluation.metrics import Array, accuracy, recall
 from localgcl.evaluation.presets import TARGET_PROBES
+from localgcl.evaluation.scores import Array, accuracy, recall
 from tests.evaluation.toys import clouds, thirds
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
-from localgcl.evaluation.metrics import Array
+from localgcl.evaluation.scores import Array
 from localgcl.evaluation.task import Matrix, Task
 from localgcl.graph import Graph, Split
 from localgcl.graph.arrays import as_array, check_unmasked

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from localgcl.evaluation.metrics import METRICS, Array, Kind, accuracy
+from localgcl.evaluation.scores import METRICS, Array, Kind, accuracy
 from localgcl.evaluation.task import Probe, SplitScore, Task, normalised_rows, select, to_scikit
 
 STRENGTHS = tuple(4.0**power for power in range(-3, 6))

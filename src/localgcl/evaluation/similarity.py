@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from localgcl.evaluation.metrics import Kind, accuracy
+from localgcl.evaluation.scores import Kind, accuracy
 from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, normalised_rows, select, to_scikit, to_tensor
 
 
