@@ -1,4 +1,4 @@
-"""Scikit-learn's linear models: logistic regression for classes and for several labels of a node, ridge for numbers."""
+"""The probes without gradient steps: logistic regression, also of several labels, ridge, the nearest neighbours, k-means."""
 
 import dataclasses
 import warnings
@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from localgcl.evaluation.scores import METRICS, Array, Kind, accuracy
-from localgcl.evaluation.task import Probe, SplitScore, Task, normalised_rows, select, to_scikit
+from localgcl.evaluation.task import Matrix, Probe, SplitScore, Task, normalised_rows, select, to_scikit, to_tensor
 
 STRENGTHS = tuple(4.0**power for power in range(-3, 6))
 """Inverse penalties of the logistic regressions of several labels."""
@@ -55,24 +56,17 @@ class LogisticProbe(Probe):
 
     def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
         fitted = torch.cat([task.train, task.val]) if self.pick == "shuffle" else task.train
-        tested = torch.cat([task.val, task.test]) if self.pick == "kfold" else task.test
         x, target = _rows(task, fitted), _indicator(task, fitted)
         if self.pick == "validation":
-            model, strength, validation = self._pick_on_validation(task, x, target)
-        else:
-            model, strength, validation = self._pick_by_folds(x, target, seed)
-        predicted = _predict(model, _rows(task, tested))
-        return self.score(task.y[tested].numpy(), predicted, validation=validation, pick={"C": strength})
+            held, tested = _rows(task, task.val), _rows(task, task.test)
 
-    def _pick_on_validation(self, task: Task, x: Any, target: Array) -> tuple[Any, float, float]:
-        held, truth = _rows(task, task.val), task.y[task.val].numpy()
-        return _best(
-            self.strengths,
-            lambda strength: _fit(_classifier(strength), x, target),
-            lambda model: accuracy(truth, _predict(model, held)),
-        )
+            def fit(strength: float) -> Any:
+                return _fit(_classifier(strength), x, target)
 
-    def _pick_by_folds(self, x: Any, target: Array, seed: int) -> tuple[Any, float, float]:
+            return _best_on_validation(self, task, "C", self.strengths, fit, _predict, held, tested)
+        return self._pick_by_folds(task, x, target, seed)
+
+    def _pick_by_folds(self, task: Task, x: Any, target: Array, seed: int) -> SplitScore:
         from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
         if target.shape[0] < 5:
@@ -86,7 +80,9 @@ class LogisticProbe(Probe):
         )
         search = GridSearchCV(_classifier(1.0), {"estimator__C": list(self.strengths)}, cv=folds)
         _fit(search, x, target)
-        return search, float(search.best_params_["estimator__C"]), 100.0 * float(search.best_score_)
+        tested = torch.cat([task.val, task.test]) if self.pick == "kfold" else task.test
+        predicted, picked = _predict(search, _rows(task, tested)), {"C": float(search.best_params_["estimator__C"])}
+        return self.score(task.y[tested].numpy(), predicted, validation=100.0 * float(search.best_score_), pick=picked)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,13 +100,12 @@ class MultiLabelProbe(Probe):
 
     def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
         x, held, tested = (_rows(task, nodes) for nodes in (task.train, task.val, task.test))
-        train_y, val_y, test_y = (task.y[nodes].numpy() for nodes in (task.train, task.val, task.test))
-        model, strength, best = _best(
-            self.strengths,
-            lambda strength: _fit(_classifier(strength), x, train_y.astype(int)),
-            lambda model: METRICS[self.metric].score(val_y, model.predict(held)),
-        )
-        return self.score(test_y, model.predict(tested), validation=best, pick={"C": strength})
+        target = task.y[task.train].numpy().astype(int)
+
+        def fit(strength: float) -> Any:
+            return _fit(_classifier(strength), x, target)
+
+        return _best_on_validation(self, task, "C", self.strengths, fit, lambda model, z: model.predict(z), held, tested)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,30 +130,39 @@ class RidgeProbe(Probe):
         # Columns of sparse features stay sparse: they are scaled, not centred.
         scaler = StandardScaler(with_mean=isinstance(task.x, Tensor)).fit(rows[0])
         x, held, tested = (scaler.transform(part) for part in rows)
-        train_y, val_y, test_y = (task.y[nodes].numpy() for nodes in (task.train, task.val, task.test))
-        mean, deviation = train_y.mean(axis=0), np.maximum(train_y.std(axis=0), 1e-12)
+        y = task.y[task.train].numpy()
+        mean, deviation = y.mean(axis=0), np.maximum(y.std(axis=0), 1e-12)
+
+        def fit(penalty: float) -> Any:
+            return Ridge(alpha=penalty).fit(x, (y - mean) / deviation)
 
         def predict(model: Any, rows: Any) -> Array:
-            answers: Array = np.asarray(model.predict(rows)).reshape(-1, train_y.shape[1]) * deviation + mean
+            answers: Array = np.asarray(model.predict(rows)).reshape(-1, y.shape[1]) * deviation + mean
             return answers
 
-        model, penalty, best = _best(
-            self.penalties,
-            lambda penalty: Ridge(alpha=penalty).fit(x, (train_y - mean) / deviation),
-            lambda model: METRICS[self.metric].score(val_y, predict(model, held)),
-        )
-        return self.score(test_y, predict(model, tested), validation=best, pick={"penalty": penalty})
+        return _best_on_validation(self, task, "penalty", self.penalties, fit, predict, held, tested)
 
 
-def _best(grid: Sequence[float], fit: Callable[[float], Any], score: Callable[[Any], float]) -> tuple[Any, float, float]:
-    """The model of the highest validation score, ties to the first, with its setting and that score."""
+def _best_on_validation(
+    probe: Probe,
+    task: Task,
+    setting: str,
+    grid: Sequence[float],
+    fit: Callable[[float], Any],
+    predict: Callable[[Any, Any], Array],
+    held: Any,
+    tested: Any,
+) -> SplitScore:
+    """The test score of the model whose `setting` has the highest validation score, ties to the first of `grid`."""
+    truth = task.y[task.val].numpy()
     best: tuple[Any, float, float] = (None, 0.0, -np.inf)
     for value in grid:
         model = fit(value)
-        found = score(model)
+        found = METRICS[probe.metric].score(truth, predict(model, held))
         if found > best[2]:
             best = (model, value, found)
-    return best
+    model, value, found = best
+    return probe.score(task.y[task.test].numpy(), predict(model, tested), validation=found, pick={setting: value})
 
 
 def _classifier(strength: float) -> Any:
@@ -189,3 +193,90 @@ def _rows(task: Task, nodes: Tensor) -> Any:
 def _indicator(task: Task, nodes: Tensor) -> Array:
     """0/1 columns, one per class, so that a class absent from the nodes keeps its column."""
     return torch.nn.functional.one_hot(task.y[nodes], task.num_classes).numpy()
+
+
+@dataclasses.dataclass(frozen=True)
+class NeighbourProbe(Probe):
+    """Majority vote of the k training nodes of largest cosine; k picked on validation, ties to the first of `ks`.
+
+    Equal votes go to the lowest class, as in scikit-learn. Similarities are computed `chunk` rows at a time: memory is
+    O(chunk |train|), never |V|^2. Values of k above the number of training nodes are left out.
+    """
+
+    ks: tuple[int, ...] = (5, 10, 20)
+    chunk: int = 1024
+
+    def __post_init__(self) -> None:
+        if not self.ks or min(self.ks) < 1:
+            raise ValueError(f"ks is {self.ks}; give one or more from 1 up, for example (5, 10, 20)")
+        if self.chunk < 1:
+            raise ValueError(f"chunk is {self.chunk}; it must be at least 1, for example 1024")
+
+    @property
+    def description(self) -> str:
+        return f"k nearest neighbours: cosine, majority vote, k in {', '.join(map(str, self.ks))} picked on validation"
+
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # nothing here is random
+        ks = tuple(k for k in self.ks if k <= len(task.train))
+        if not ks:
+            raise ValueError(f"ks is {self.ks}, but {task.name!r} has {len(task.train)} training nodes; pass smaller ks")
+        truth = task.y[task.val].numpy()
+        validation = [accuracy(truth, votes.numpy()) for votes in self._votes(task, task.val, ks, device)]
+        best = max(range(len(ks)), key=lambda i: (validation[i], -i))
+        (predicted,) = self._votes(task, task.test, (ks[best],), device)
+        return self.score(task.y[task.test].numpy(), predicted.numpy(), validation=validation[best], pick={"k": ks[best]})
+
+    def _votes(
+        self, task: Task, nodes: Int[Tensor, " m"], ks: tuple[int, ...], device: torch.device
+    ) -> list[Int[Tensor, " m"]]:
+        """The class each node is given, one tensor per k."""
+        train = to_tensor(normalised_rows(select(task.x, task.train)), device)
+        known = task.y[task.train].to(device)
+        found: list[list[Tensor]] = [[] for _ in ks]
+        for part in nodes.split(self.chunk):
+            similarity = (train @ _dense(normalised_rows(select(task.x, part)), device).T).T
+            nearest = known[similarity.topk(max(ks), dim=1).indices]
+            ballots = torch.nn.functional.one_hot(nearest, task.num_classes).cumsum(1)
+            for votes, k in zip(found, ks, strict=True):
+                votes.append(ballots[:, k - 1].argmax(-1))
+        return [torch.cat(votes).cpu() for votes in found]
+
+
+def _dense(x: Matrix, device: torch.device) -> Tensor:
+    return x.to(device) if isinstance(x, Tensor) else torch.from_numpy(x.toarray()).to(device)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterProbe(Probe):
+    """k-means (k-means++ start) on unit rows of all nodes, k the number of classes, scored on the labelled nodes.
+
+    Each of `repeats` seeds is a value of its own, so the deviation shows how much the start matters; `starts` above 1 keeps
+    the start of lowest inertia within a seed.
+    """
+
+    predicts: ClassVar[Kind] = "clusters"
+    metric: ClassVar[str] = "NMI"
+    uses_splits: ClassVar[bool] = False
+
+    repeats: int = 10
+    starts: int = 1
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1 or self.starts < 1:
+            raise ValueError(f"repeats is {self.repeats} and starts is {self.starts}; both must be at least 1")
+
+    @property
+    def description(self) -> str:
+        return f"k-means: unit rows, k = number of classes, {self.starts} k-means++ start{'s' * (self.starts > 1)} a seed"
+
+    @property
+    def runs(self) -> int:
+        return self.repeats
+
+    def run(self, task: Task, seed: int, device: torch.device) -> SplitScore:  # noqa: ARG002  # scikit-learn runs on the CPU
+        from sklearn.cluster import KMeans
+
+        model = KMeans(task.num_classes, n_init=self.starts, random_state=seed % 2**32)
+        found = model.fit_predict(to_scikit(normalised_rows(task.x)))
+        known = (task.y >= 0).numpy()
+        return self.score(task.y.numpy()[known], found[known])
