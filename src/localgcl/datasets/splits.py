@@ -96,11 +96,6 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
     ]
 
 
-def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
-    """The graph's own splits, else `num` random ones."""
-    return graph.splits or random_splits(graph, num=num, seed=seed)
-
-
 def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: float = 0.1, seed: int = 0) -> list[Split]:
     """Random splits that divide the labelled nodes of every class by the same shares.
 
@@ -212,31 +207,6 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
         _split_by_class(y, lambda _: (per_class, per_class), drawn, f"few-{per_class}-{drawn}")
         for drawn in range(seed, seed + num)
     ]
-
-
-def citation_splits(
-    graph: Graph, per_class: int = 20, val: int = 500, test: int = 1000, num: int = 20, seed: int = 0
-) -> list[Split]:
-    """Random splits of the sizes of the public splits of Cora, Citeseer and PubMed.
-
-    Split k is drawn with seed `seed + k` alone: `per_class` training nodes of each class, then `val` and `test` of the others.
-    """
-    y = known_labels(graph)
-    classes, sizes = y[y >= 0].unique(return_counts=True)
-    needed, labelled = per_class * classes.numel() + val + test, int(sizes.sum())
-    if int(sizes.min()) < per_class or labelled < needed:
-        raise ValueError(
-            f"{labelled} labelled nodes, {int(sizes.min())} of the smallest class, are too few for {per_class} of each class, "
-            f"{val} to validate on and {test} to test on; choose smaller numbers"
-        )
-    splits = []
-    for drawn in range(seed, seed + num):
-        shuffled = _shuffled(y.numel(), drawn)
-        shuffled = shuffled[y[shuffled] >= 0]
-        train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
-        rest = shuffled[~torch.isin(shuffled, train)][: val + test]
-        splits.append(_sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
-    return splits
 
 
 def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[Split]:

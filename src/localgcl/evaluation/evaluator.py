@@ -14,10 +14,10 @@ from localgcl.datasets.splits import choose_splits
 from localgcl.evaluation.inputs import (
     are_targets,
     class_name,
+    labelled_tasks,
     read_classes,
     read_embeddings,
     read_graph,
-    read_target_tasks,
     read_target_values,
     read_targets,
     read_tasks,
@@ -168,7 +168,8 @@ def evaluate_targets(
     kind, known = read_targets(y, task)
     labelled = read_graph(np.where(known, 0, -1))
     splits, how = choose_splits(labelled, splits, num=num_splits, seed=seed, train_share=train_share, classes=False)
-    return _scores(TARGET_PROBES[kind], read_target_tasks(x, y, known, splits), how, seed, torch.device("cpu"))
+    tasks = labelled_tasks(x, torch.tensor(y), torch.from_numpy(known), 0, splits)
+    return _scores(TARGET_PROBES[kind], tasks, how, seed, torch.device("cpu"))
 
 
 def validate(
