@@ -251,6 +251,6 @@ def citation_splits(
         shuffled = shuffled[y[shuffled] >= 0]
         train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
         rest = shuffled[~torch.isin(shuffled, train)]
-        parts = (part.sort().values for part in (train, rest[:val], rest[val : val + test]))
-        splits.append(Split(*parts, name=f"citation-{drawn}"))
+        validated, tested = rest[:val].sort().values, rest[val : val + test].sort().values
+        splits.append(Split(train.sort().values, validated, tested, f"citation-{drawn}"))
     return splits
