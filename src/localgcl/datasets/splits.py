@@ -76,14 +76,9 @@ def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 
         >>> [split.name for split in random_splits(digits(), num=2, seed=5)]
         ['random-5', 'random-6']
     """
-    return draw_splits(known_labels(graph), num, train, val, seed)
-
-
-def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: int) -> list[Split]:
-    """`random_splits` of labels without a graph."""
     if not (train > 0 and val >= 0 and train + val < 1):
         raise ValueError(f"train is {train} and val {val}; both are shares whose sum is below 1, for example 0.1 and 0.1")
-    labelled = (y >= 0).nonzero().flatten()
+    labelled = (known_labels(graph) >= 0).nonzero().flatten()
     num_train, num_val = round(train * labelled.numel()), round(val * labelled.numel())
     if num_train < 1 or num_train + num_val >= labelled.numel():
         raise ValueError(

@@ -161,22 +161,8 @@ class Scores:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: every field, and `mean` and `std`."""
-        return {
-            "protocol": self.protocol,
-            "metric": self.metric,
-            "unit": "percent" if self.unit else None,
-            "mean": self.mean,
-            "std": self.std,
-            "over": self.over,
-            "splits": self.splits,
-            "values": list(self.values),
-            "validation": list(self.validation),
-            "picks": [dict(pick) for pick in self.picks],
-            "names": list(self.names),
-            "seed": self.seed,
-            "extra": {name: list(values) for name, values in self.extra.items()},
-            "recall": dict(self.recall),
-        }
+        unit = "percent" if self.unit else None
+        return dataclasses.asdict(self) | {"mean": self.mean, "std": self.std, "unit": unit}
 
 
 def _deviation(values: tuple[float, ...]) -> float:

@@ -1,14 +1,8 @@
-"""Readers: raw files -> Graph. One published format a file; each file lists its data sets in `GRAPHS`."""
+"""Readers: raw files -> Graph. Each file lists its data sets in `GRAPHS`."""
 
 import dataclasses
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 
 from localgcl.datasets.storage import RawFile
 from localgcl.graph import Graph
