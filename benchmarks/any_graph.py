@@ -24,7 +24,7 @@ from localgcl.experiments.compare.contenders import FIELDS, Row
 from localgcl.experiments.tables import short
 from localgcl.methods import find_method
 from localgcl.recipes import length_for
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from paper.store import LEDGER_FIELDS
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")

@@ -22,9 +22,9 @@ from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
 from localgcl.recipes import recipes
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.memory import measured
 from localgcl.system.provenance import now, provenance
-from localgcl.system.store import RowFile
 from localgcl.training import fit
 
 RESULTS = Path(__file__).parent / "results" / "batches.csv"

@@ -23,8 +23,8 @@ from localgcl.evaluation.linear import initial_weights
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import configure
 from localgcl.recipes import recipe
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.training import Model, fit
 from localgcl.training.session import Session, Stream
 from localgcl.training.steps import fit_by_steps

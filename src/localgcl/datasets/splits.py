@@ -15,8 +15,6 @@ FEW = 1000
 VALIDATION = 0.1
 _MANY_SHARE, _FEW_SHARE = 0.1, 0.5
 _LEAST = 3  # a node each to train, validate and test on
-
-
 OWN = "those of the graph"
 """How a graph's own splits are described."""
 
@@ -133,14 +131,7 @@ def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, 
 
     A tenth of the labelled nodes is for validation. With `train`, or with fewer than 1,000 labelled nodes, splits are
     stratified: a random split of few nodes may have no training node of some class. Otherwise they are the paper's, random ones
-    of 10/10/80 percent.
-
-    Args:
-        graph: A graph with labels.
-        num: Number of splits.
-        seed: Seed of the first one.
-        train: Share of each class to train on; by default 0.1, or 0.5 of fewer than 1,000 nodes.
-        classes: As for `choose_splits`.
+    of 10/10/80 percent. Without `train`, its share is 0.1, or 0.5 of fewer than 1,000 nodes; `classes` as for `choose_splits`.
     """
     labelled = int((known_labels(graph) >= 0).sum())
     share = default_share(labelled) if train is None else train

@@ -26,8 +26,8 @@ from localgcl.experiments.sweep import Sweep, missing
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.system.text import shown
 from localgcl.training.preflight import check_files
 

@@ -8,8 +8,7 @@ import tomli_w
 
 from localgcl.experiments.search.space import Settings
 from localgcl.methods import configure
-from localgcl.system.files import replacing
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile, replacing
 
 LogRow = dict[str, str]
 FIELDS = (
