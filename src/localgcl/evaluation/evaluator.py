@@ -13,7 +13,6 @@ from localgcl.datasets import hide_test_labels
 from localgcl.datasets.splits import Drawn, choose_splits
 from localgcl.evaluation.inputs import (
     are_targets,
-    class_name,
     labelled_tasks,
     read_classes,
     read_embeddings,
@@ -219,7 +218,7 @@ def _score_classes(
     else:
         nothing = torch.zeros(0, dtype=torch.int64)
         tasks = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")]
-    called = [class_name(int(label), graph.class_names) for label in classes]
+    called = [str(label) if graph.class_names is None else graph.class_names[label] for label in classes.tolist()]
     return _scores(probe, tasks, how, seed, choose_device(str(device)), called)
 
 

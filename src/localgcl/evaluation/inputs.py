@@ -90,11 +90,6 @@ def _class(number: int, names: Sequence[str] | None) -> str:
     return f"class {number}" if names is None else f"class {names[number]!r:.80}"
 
 
-def class_name(number: int, names: Sequence[str] | None) -> str:
-    """The name of a class, or its number."""
-    return str(number) if names is None else names[number]
-
-
 def read_target_values(targets: Any) -> Array:
     """Targets as a float64 matrix; ValueError if they are none."""
     try:
