@@ -19,8 +19,8 @@ from localgcl.experiments.statistics import paired
 from localgcl.experiments.tables import short
 from localgcl.recipes import recipe
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.system.workers import Workers
 
 GRAPHS = ("cora", "citeseer", "pubmed", "computers", "photo", "cs", "physics", "actor")

@@ -23,7 +23,7 @@ from localgcl.experiments.compare.comparison import FIELDS, Line, Row, lines
 from localgcl.experiments.tables import short
 from localgcl.methods import find_method
 from localgcl.recipes import length_for
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from paper.store import LEDGER_FIELDS
 
 RIVALS = ("local-gcl", "grace", "cca-ssg", "bgrl", "sugrl")

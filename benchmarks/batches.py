@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from localgcl.datasets import load
-from localgcl.datasets.splits import splits_of
+from localgcl.datasets import load, random_splits
 from localgcl.evaluation import evaluate, validate
 from localgcl.experiments.tables import short
 from localgcl.graph import Graph
@@ -23,9 +22,9 @@ from localgcl.methods import configure
 from localgcl.methods.settings import choose_settings
 from localgcl.recipes import recipes
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.memory import measured
 from localgcl.system.provenance import now, provenance
-from localgcl.system.store import RowFile
 from localgcl.training import fit
 
 RESULTS = Path(__file__).parent / "results" / "batches.csv"
@@ -60,7 +59,7 @@ def run(graph: Graph, settings: dict[str, Any], seed: int, device: str, nodes: s
     config = configure("local-gcl", {**settings, "seed": seed, "device": device, "log_every": 10, "checkpoint_every": 0})
     z, cost = measured(lambda: fit(graph, config).embed(graph), choose_device(device))
     score = evaluate if nodes == "test" else validate
-    scores = score(z, graph, splits_of(graph, 1, seed)[:1], device=device, seed=seed)
+    scores = score(z, graph, (graph.splits or random_splits(graph, num=1, seed=seed))[:1], device=device, seed=seed)
     peak = "" if cost.peak is None else round(cost.peak / 2**20)
     return {"accuracy": round(scores.mean, 3), "seconds": round(cost.seconds, 2), "peak_mib": peak}
 

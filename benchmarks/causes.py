@@ -19,13 +19,12 @@ import torch
 
 from localgcl import evaluate, load
 from localgcl.datasets import random_splits
-from localgcl.datasets.splits import splits_of
 from localgcl.evaluation.linear import initial_weights
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import configure
 from localgcl.recipes import recipe
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.training import Model, fit
 from localgcl.training.session import Session, Stream
 from localgcl.training.steps import fit_by_steps
@@ -40,7 +39,8 @@ class _Enough(Exception):
 
 def gmi(graph_name: str, seed: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Classifier steps picked by validation, by test, and the last one, from the same curves."""
-    graph, (split, *_) = load(graph_name), splits_of(load(graph_name), 1, seed)
+    graph = load(graph_name)
+    split, *_ = graph.splits or random_splits(graph, num=1, seed=seed)
     config = configure("gmi", {**(recipe("gmi", graph_name) or {}), "seed": seed, "device": options.device})
     z, y = fit(graph, config).embed(graph).to(options.device), graph.y
     assert y is not None

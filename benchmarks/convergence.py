@@ -26,8 +26,8 @@ from benchmarks.development import GRAPHS
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.system.workers import Workers
 from localgcl.training import fit
 

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from benchmarks.development import GRAPHS
 from localgcl.graph.csr import features_to_scipy
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 
 SETTINGS = {"hops": [], "gcn": ["--encoder", "gcn"]}
 FIELDS = ("graph", "defaults", "seconds", "peak_mib", "date", "commit", "hardware")

@@ -39,8 +39,8 @@ from localgcl.nn.layers import Hop
 from localgcl.ops.negatives import Reduce
 from localgcl.ops.passes import passes
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.system.team import ALONE, Team
 from localgcl.training.session import Session, Stream
 from localgcl.training.steps import fit_by_steps

@@ -40,8 +40,8 @@ from localgcl.evaluation import validate
 from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.graph.csr import features_to_scipy
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from paper.plots import COLOURS, MARKERS, canvas
 
 MINUTES, GIB = 30, 20

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.large.generate import BlockModel, write
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 
 _SIZES = ("processes", "nodes", "edges", "features", "dim", "batch", "steps", "seed")
 _FOUND = ("seconds_per_step", "communication", "kills", "complete", "equal")

@@ -16,8 +16,8 @@ from tests.references.findings import synthetic
 
 from benchmarks import ROOT, chromium
 from localgcl.report.page import page as report
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 
 FIELDS = (
     "report",

@@ -14,7 +14,7 @@ import torch
 
 from localgcl.config import Config
 from localgcl.datasets import load, random_splits
-from localgcl.datasets.splits import citation_splits, splits_of
+from localgcl.datasets.splits import known_labels
 from localgcl.evaluation import Scores, evaluate
 from localgcl.experiments.sweep import Sweep, decisive_settings, missing, recipe_hash
 from localgcl.graph import Graph, Split
@@ -27,7 +27,7 @@ from paper.store import Store, check_committed, digest
 
 Splits = Literal["own", "random", "fresh"]
 _SPLITS: dict[Splits, Callable[[Graph, int], Sequence[Split]]] = {
-    "own": lambda graph, seed: splits_of(graph, 1, seed),
+    "own": lambda graph, seed: graph.splits or random_splits(graph, num=1, seed=seed),
     "random": lambda graph, seed: random_splits(graph, num=1, seed=seed),
     "fresh": lambda graph, seed: citation_splits(graph, num=1, seed=seed),
 }
@@ -228,3 +228,29 @@ def _described(cell: Cell, device: torch.device, commit: str | None, jobs: int) 
 @functools.lru_cache(maxsize=2)
 def _graph(name: str) -> Graph:
     return load(name)
+
+
+def citation_splits(
+    graph: Graph, per_class: int = 20, val: int = 500, test: int = 1000, num: int = 20, seed: int = 0
+) -> list[Split]:
+    """Random splits of the sizes of the public splits of Cora, Citeseer and PubMed.
+
+    Split k is drawn with seed `seed + k` alone: `per_class` training nodes of each class, then `val` and `test` of the others.
+    """
+    y = known_labels(graph)
+    classes, sizes = y[y >= 0].unique(return_counts=True)
+    needed, labelled = per_class * classes.numel() + val + test, int(sizes.sum())
+    if int(sizes.min()) < per_class or labelled < needed:
+        raise ValueError(
+            f"{labelled} labelled nodes, {int(sizes.min())} of the smallest class, are too few for {per_class} of each class, "
+            f"{val} to validate on and {test} to test on; choose smaller numbers"
+        )
+    splits = []
+    for drawn in range(seed, seed + num):
+        shuffled = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(drawn))
+        shuffled = shuffled[y[shuffled] >= 0]
+        train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
+        rest = shuffled[~torch.isin(shuffled, train)]
+        validated, tested = rest[:val].sort().values, rest[val : val + test].sort().values
+        splits.append(Split(train.sort().values, validated, tested, f"citation-{drawn}"))
+    return splits

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import localgcl
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 ResultRow = dict[str, str]
 StudyRow = dict[str, Any]

@@ -19,7 +19,7 @@ from localgcl.commands import main
 from localgcl.config import Checked, option
 from localgcl.datasets import READERS, Reader
 from localgcl.evaluation import METRICS, Metric, evaluate, validate
-from localgcl.evaluation.metrics import Array
+from localgcl.evaluation.scores import Array
 from localgcl.io.export import WRITERS
 from localgcl.methods import METHODS, Batch, Method, Terms
 from localgcl.nn.encoders import Inputs

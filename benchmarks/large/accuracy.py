@@ -28,8 +28,8 @@ from localgcl.experiments.tables import short
 from localgcl.graph import Graph
 from localgcl.methods.settings import choose_settings
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 from localgcl.training import fit
 
 WAYS = {"folder": "graph folder", "batches": "in memory", "whole": "in memory, whole-graph steps"}

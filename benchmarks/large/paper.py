@@ -16,7 +16,7 @@ from localgcl.datasets import sbm
 from localgcl.methods.settings import choose_settings
 from localgcl.nn.hops import parse_channel
 from localgcl.nn.memory import encoder_stacks
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from paper.plots import COLOURS, MARKERS, canvas
 
 STAGES = {"convert": "convert", "hops": "rows of the channels", "train": "train", "embed": "embed and write"}

@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from localgcl.system.files import RowFile
 from localgcl.system.provenance import provenance
-from localgcl.system.store import RowFile
 
 FIELDS = ("nodes", "edges", "features", "dim", "stage", "seconds", "peak_anon_mib", "date", "commit", "hardware")
 STAGES = ("generate", "convert", "hops", "train", "pass", "embed")

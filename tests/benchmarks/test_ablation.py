@@ -7,7 +7,7 @@ from localgcl.datasets import sbm
 from localgcl.experiments.search.trials import Problem, TrialResult
 from localgcl.methods import configure
 from localgcl.recipes import recipe
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 STORED = Path(ablation.__file__).parent / "results" / "ablation.csv"
 PAGE = STORED.parents[2] / "docs" / "levers.md"

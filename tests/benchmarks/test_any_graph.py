@@ -8,7 +8,7 @@ from benchmarks.any_graph import COLUMNS, CURVES, END, START, enter, means_table
 from benchmarks.development import GRAPHS
 
 from localgcl.experiments.compare.comparison import Row
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from paper.store import LEDGER_FIELDS
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from benchmarks import batches
 
 from localgcl.datasets import sbm
 from localgcl.graph import Graph
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 
 def test_settings_are_those_of_one_encoder() -> None:

@@ -11,7 +11,7 @@ from benchmarks.convergence import BUDGETS, FIELDS, converged, longest_wait, sto
 from localgcl.datasets import sbm
 from localgcl.methods import METHODS
 from localgcl.methods.settings import choose_settings
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from localgcl.training import fit
 
 # Short trainings of small graphs warn that nothing was learned.

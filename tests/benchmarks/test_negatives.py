@@ -9,7 +9,7 @@ from localgcl.datasets import sbm
 from localgcl.graph.prepare import prepare
 from localgcl.losses.local import unit_rows
 from localgcl.methods import configure
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 
 def study(way: negatives.Way) -> tuple[negatives.Whole, torch.Tensor, float]:

@@ -85,7 +85,7 @@ def test_the_page_says_where_our_defaults_were_chosen_on_the_nodes_it_scores() -
 
 @pytest.mark.skipif(not peers.RESULTS.exists(), reason="no peers.csv is stored yet; python -m benchmarks.peers measures it")
 def test_the_stored_page_is_made_of_the_stored_rows() -> None:
-    from localgcl.system.store import RowFile
+    from localgcl.system.files import RowFile
 
     stored = Path(__file__).parents[2] / "docs" / "peers.md"
     made = peers.page(RowFile(peers.RESULTS, peers.FIELDS).rows(), RowFile(peers.CHOICES, defaults.FIELDS).rows())

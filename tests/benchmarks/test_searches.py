@@ -3,7 +3,7 @@ from pathlib import Path
 from benchmarks.searches import table
 
 from localgcl.experiments.search import log
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from paper.experiments import OURS
 
 

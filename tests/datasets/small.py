@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from localgcl.datasets import READERS
 from localgcl.datasets.catalogue import CATALOGUE
-from localgcl.datasets.readers import geom_gcn, planetoid
+from localgcl.datasets.readers import planetoid, tables
 from localgcl.datasets.storage import RawFile, archive_member
 from localgcl.graph import Graph
 from tests.datasets import python2
@@ -69,7 +69,7 @@ def _masks() -> dict[str, Any]:
 
 def _geom_gcn(prefix: str, nodes: bytes) -> Files:
     splits = {f"{prefix}_split_0.6_0.2_{k}.npz": saved(np.savez, **_masks()) for k in range(10)}
-    return {geom_gcn.NODES: nodes, geom_gcn.EDGES: b"node_id\tnode_id\n0\t1\n1\t2\n3\t3\n0\t1\n", **splits}
+    return {tables.NODES: nodes, tables.EDGES: b"node_id\tnode_id\n0\t1\n1\t2\n3\t3\n0\t1\n", **splits}
 
 
 def chameleon() -> Files:

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from localgcl.datasets import READERS, Reader, load
-from localgcl.datasets.readers import read_table
+from localgcl.datasets.readers.tables import read_table
 from localgcl.graph import Graph
 from tests.datasets import small
 from tests.io.helpers import saved

@@ -69,6 +69,7 @@ SHARED = b"](" + python2.number(1) * 1000 + b"eq\x07"
         (files(graph=b"}(" + python2.text("a") + b"]u"), "graph is no dictionary of neighbour lists"),
         (files(graph=b"}(" + python2.number(0) + b"}u"), "graph is no dictionary of neighbour lists"),
         (files(graph=b"}"), "graph is no dictionary of neighbour lists"),
+        (files(graph=b"}(" + python2.number(0) + b"]" + python2.text("a") + b"au"), "graph is no dictionary of"),
         (files(graph=python2.neighbours({0: [-1]})), "target -1"),
         (files(graph=python2.neighbours({70_000: [1]})), "source 70000"),
     ],

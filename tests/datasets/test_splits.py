@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localgcl.datasets import digits, few_label_splits, random_splits, stratified_splits
-from localgcl.datasets.splits import FEW, OWN, choose_splits, citation_splits, drawn_splits
+from localgcl.datasets.splits import FEW, OWN, choose_splits, drawn_splits
 from localgcl.graph import Graph, Split
 
 
@@ -90,20 +90,6 @@ def test_what_cannot_be_split_is_refused() -> None:
         few_label_splits(digits(), per_class=0)
     with pytest.raises(ValueError, match=r"class 1 has 6 nodes, but per_class=3 .* at most 2"):
         few_label_splits(labelled([0] * 9 + [1] * 6))
-
-
-def test_citation_splits_have_the_sizes_of_the_public_ones() -> None:
-    graph = digits()
-    first, second = citation_splits(graph, per_class=20, val=500, test=1000, num=2, seed=3)
-    assert graph.y is not None
-    assert graph.y[first.train].bincount().tolist() == [20] * 10
-    assert (first.val.numel(), first.test.numel()) == (500, 1000)
-    assert torch.cat([first.train, first.val, first.test]).unique().numel() == 1700  # no node twice
-    (again,) = citation_splits(graph, num=1, seed=4)
-    assert torch.equal(second.test, again.test)  # drawn with its seed alone
-    assert not torch.equal(first.test, second.test)
-    with pytest.raises(ValueError, match="too few for 20 of each class, 500 to validate on and 1700 to test on"):
-        citation_splits(graph, test=1700)
 
 
 # Stratified splits, and the rule that chooses

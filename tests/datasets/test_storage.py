@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from localgcl.datasets import READERS, load, names, storage
-from localgcl.datasets.storage import MissingRawFileError, RawFile, cache_root, obtain, verify
+from localgcl.datasets.storage import RawFile, cache_root, obtain, verify
 
 HELLO = b"hello\n"
 HELLO_SHA256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
@@ -100,7 +100,7 @@ def test_a_download_with_another_checksum_leaves_nothing(hello: RawFile, server:
 
 def test_a_truncated_download_leaves_nothing(hello: RawFile, server: Server, tmp_path: Path) -> None:
     server.bodies["/hello.txt"], server.extra = HELLO[:3], 3
-    with pytest.raises(MissingRawFileError, match=r"download failed .*IncompleteRead"):
+    with pytest.raises(FileNotFoundError, match=r"download failed .*IncompleteRead"):
         obtain([hello], tmp_path, download=True)
     assert files_under(tmp_path) == []
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from localgcl.evaluation.head_grid import BatchedAdam, HeadGrid
+from localgcl.evaluation.linear import BatchedAdam, HeadGrid
 from tests.evaluation.toys import clouds
 
 GRID = list(itertools.product((0.02, 0.3), (0.0, 0.05)))  # learning rate and weight decay of each head
@@ -48,21 +48,10 @@ class Training:
     def head_grid(
         self, steps: int, every: int, *, ties_by_loss: bool, look: bool = True, device: torch.device = CPU
     ) -> HeadGrid:
-        rates, decays = (
-            torch.tensor(column, dtype=torch.float64, device=device).repeat_interleave(CLASSES)
-            for column in zip(*GRID, strict=True)
-        )
-        x = self.x.to(device)
-        head_grid = HeadGrid(
-            x,
-            x.T,
-            torch.nn.functional.one_hot(self.y, CLASSES).double()[:, None].to(device),
-            self.validation.to(device),
-            self.val_y.to(device),
-            BatchedAdam(self.start.to(device).repeat(1, len(GRID)), rates, decays, steps),
-            ties_by_loss=ties_by_loss,
-        )
-        head_grid.run(steps, every, look=look)
+        x, y, validation = self.x.to(device), self.y.to(device), self.validation.to(device)
+        val_y, start = self.val_y.to(device), self.start.to(device)
+        head_grid = HeadGrid(x, y, validation, val_y, start, GRID, steps, ties_by_loss=ties_by_loss)
+        head_grid.run(every, look=look)
         return head_grid
 
     def plain(self, steps: int, every: int, *, ties_by_loss: bool) -> tuple[int, int, Tensor, list[Tensor]]:

@@ -8,8 +8,7 @@ import torch
 
 from localgcl.config import LocalGCLWarning
 from localgcl.evaluation import evaluate
-from localgcl.evaluation.head_grid import leader
-from localgcl.evaluation.linear import LinearProbe, initial_weights
+from localgcl.evaluation.linear import LinearProbe, initial_weights, leader
 from localgcl.evaluation.task import Task
 from localgcl.graph import Split
 from tests.evaluation.toys import clouds, thirds

@@ -4,7 +4,7 @@ from sklearn.linear_model import Ridge
 
 from localgcl.evaluation import evaluate
 from localgcl.evaluation.evaluator import evaluate_targets
-from localgcl.evaluation.scikit import PENALTIES
+from localgcl.evaluation.probes import PENALTIES
 from localgcl.graph import Split
 from tests.evaluation.toys import thirds
 

@@ -202,7 +202,7 @@ SPLIT = Split(tensor(0), tensor(1), tensor(2), name="first")
         ({"node_ids": [7, 7, 7]}, "node id 7 appears 3 times", "must be unique"),
         ({"node_ids": [(0, 1), (0, 2), (0, 3)]}, "shape (3, 2)", "of dtype object"),
         ({"node_ids": ["a", "b"]}, "2 node ids for 3 nodes", "give one id per node"),
-        ({"splits": [Split(tensor(0, 1), tensor(1), tensor(2), name="s")]}, "'s' puts a node into two", "make them disjoint"),
+        ({"splits": [Split(tensor(0, 1), tensor(1), tensor(2), name="s")]}, "'s' has a node twice", "make them disjoint"),
         ({"splits": [SPLIT, Split(tensor(0), tensor(3), tensor(), name="s")]}, "'s' names node 3", "from 0 to 2; drop it"),
         ({"splits": [Split(tensor(-1), tensor(0), tensor(), name="s")]}, "'s' names node -1", "from 0 to 2; drop it"),
     ],

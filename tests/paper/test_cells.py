@@ -10,12 +10,12 @@ import torch
 
 from localgcl import training
 from localgcl.config import choices
-from localgcl.datasets import random_splits
+from localgcl.datasets import digits, random_splits
 from localgcl.evaluation import evaluate
 from localgcl.methods import METHODS, configure
 from localgcl.training import Interrupted, Model
 from paper import cells
-from paper.cells import Cell, run
+from paper.cells import Cell, citation_splits, run
 from paper.store import FIELDS
 from tests.paper.problems import cell, graph
 
@@ -272,3 +272,17 @@ def test_memory_that_was_held_before_does_not_count(monkeypatch: pytest.MonkeyPa
 def test_every_method_can_be_a_cell(method: str) -> None:
     mine = cell(method=method)
     assert json.loads(json.dumps(mine.settings)) == mine.settings
+
+
+def test_citation_splits_have_the_sizes_of_the_public_ones() -> None:
+    graph = digits()
+    first, second = citation_splits(graph, per_class=20, val=500, test=1000, num=2, seed=3)
+    assert graph.y is not None
+    assert graph.y[first.train].bincount().tolist() == [20] * 10
+    assert (first.val.numel(), first.test.numel()) == (500, 1000)
+    assert torch.cat([first.train, first.val, first.test]).unique().numel() == 1700  # no node twice
+    (again,) = citation_splits(graph, num=1, seed=4)
+    assert torch.equal(second.test, again.test)  # drawn with its seed alone
+    assert not torch.equal(first.test, second.test)
+    with pytest.raises(ValueError, match="too few for 20 of each class, 500 to validate on and 1700 to test on"):
+        citation_splits(graph, test=1700)

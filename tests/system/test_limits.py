@@ -75,6 +75,7 @@ def test_memory_limit_of_version_1(tmp_path: Path) -> None:
     cgroup(tmp_path, "4:memory:/task\n0::/\n")
     write(tmp_path, "memory/memory.limit_in_bytes", "9223372036854771712\n")
     assert available_memory(tmp_path) == HUGE
+    available_memory.cache_clear()
     write(tmp_path, "memory/task/memory.limit_in_bytes", str(3 * 2**30))
     assert available_memory(tmp_path) == 3 * 2**30
 
@@ -84,6 +85,7 @@ def test_nothing_raises(tmp_path: Path, content: str) -> None:
     assert available_cores(tmp_path) == MANY
     assert available_memory(tmp_path) == HUGE
     cgroup(tmp_path, content)
+    available_memory.cache_clear()
     assert available_cores(tmp_path) == MANY
     assert available_memory(tmp_path) == HUGE
 
@@ -182,7 +184,7 @@ def test_other_systems_ways_give_none_here(monkeypatch: pytest.MonkeyPatch) -> N
 def test_memory_that_cannot_change_is_read_once_and_free_memory_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training asks at every step, and reads of /proc and of control groups add up."""
     monkeypatch.undo()
-    limits._memory_here.cache_clear()
+    available_memory.cache_clear()
     read, paths = limits._read, list[Path]()
 
     def counted(path: Path) -> str:

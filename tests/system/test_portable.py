@@ -33,7 +33,7 @@ def test_train_embed_and_evaluate(tmp_path: Path) -> None:
 
 def test_modules_of_the_system_import() -> None:
     modules = [module.name for module in pkgutil.iter_modules(localgcl.system.__path__, "localgcl.system.")]
-    assert {"localgcl.system.store", "localgcl.system.workers"} <= set(modules)
+    assert {"localgcl.system.files", "localgcl.system.workers"} <= set(modules)
     run(f"import importlib\nfor module in {modules}:\n    importlib.import_module(module)")
 
 
@@ -42,7 +42,7 @@ def test_rows_are_appended(tmp_path: Path) -> None:
 import sys
 sys.modules["fcntl"] = None
 from pathlib import Path
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 file = RowFile(Path(sys.argv[1]), ("a",))
 file.append({"a": 1})
 file.append({"a": 2})

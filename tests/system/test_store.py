@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localgcl.system import files
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 FIELDS = ("name", "value")
 
@@ -59,7 +59,7 @@ import sys
 from pathlib import Path
 if sys.argv[4:] == ["without locks"]:
     sys.modules["fcntl"] = None
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -135,7 +135,7 @@ def test_an_open_quote_is_refused_with_its_line(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, resource.RLIM_INFINITY))
 try:

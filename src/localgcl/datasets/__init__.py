@@ -25,30 +25,23 @@ if TYPE_CHECKING:
     from localgcl.io.files import read_graph as read_graph
 
 _HOME = {
-    "load": "localgcl.datasets.source",
-    "names": "localgcl.datasets.catalogue",
-    "CATALOGUE": "localgcl.datasets.catalogue",
-    "Entry": "localgcl.datasets.catalogue",
-    "READERS": "localgcl.datasets.source",
-    "Reader": "localgcl.datasets.readers",
-    "RawFile": "localgcl.datasets.storage",
-    "read_graph": "localgcl.io.files",
-    "digits": "localgcl.datasets.built_in",
-    "sbm": "localgcl.datasets.built_in",
-    "random_splits": "localgcl.datasets.splits",
-    "few_label_splits": "localgcl.datasets.splits",
-    "stratified_splits": "localgcl.datasets.splits",
-    "hide_test_labels": "localgcl.datasets.splits",
-    "redrawn_splits": "localgcl.datasets.splits",
+    "datasets.source": ("load", "READERS"),
+    "datasets.catalogue": ("names", "CATALOGUE", "Entry"),
+    "datasets.readers": ("Reader",),
+    "datasets.storage": ("RawFile",),
+    "io.files": ("read_graph",),
+    "datasets.built_in": ("digits", "sbm"),
+    "datasets.splits": ("random_splits", "few_label_splits", "stratified_splits", "hide_test_labels", "redrawn_splits"),
 }
+_MODULES = {name: f"localgcl.{module}" for module, names in _HOME.items() for name in names}
 
-__all__ = [*_HOME]
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'localgcl.datasets' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

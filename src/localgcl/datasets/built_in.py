@@ -8,7 +8,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localgcl.datasets.splits import draw_splits
+from localgcl.datasets.splits import random_splits
 from localgcl.graph import Graph
 
 NEIGHBOURS = 7
@@ -91,8 +91,8 @@ def sbm(
 
     means = torch.nn.functional.normalize(torch.randn(classes, features, generator=generator), dim=1)
     x = torch.randn(n, features, generator=generator).add_(means[y], alpha=separation)
-    parts = draw_splits(y, splits, 0.1, 0.1, seed) if splits else ()
-    return Graph.from_edges(torch.cat([low, high]), torch.cat([high, low]), x=x, y=y, splits=parts, name="sbm")
+    graph = Graph.from_edges(torch.cat([low, high]), torch.cat([high, low]), x=x, y=y, name="sbm")
+    return graph.derived(splits=tuple(random_splits(graph, splits, seed=seed))) if splits else graph
 
 
 def _distinct_pairs(

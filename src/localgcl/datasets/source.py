@@ -13,7 +13,7 @@ from typing import Any
 
 from localgcl.datasets.built_in import digits
 from localgcl.datasets.catalogue import resolve
-from localgcl.datasets.readers import Reader, geom_gcn, npz, ogb, planetoid
+from localgcl.datasets.readers import Reader, npz, planetoid, tables
 from localgcl.datasets.storage import obtain
 from localgcl.graph import Graph
 from localgcl.graph.stored import declared, is_folder
@@ -25,8 +25,7 @@ from localgcl.system.text import shown
 READERS: dict[str, Reader] = {
     **planetoid.GRAPHS,
     **npz.GRAPHS,
-    **geom_gcn.GRAPHS,
-    **ogb.GRAPHS,
+    **tables.GRAPHS,
     "digits": Reader((), lambda _: digits()),
 }
 """The reader of each data set, by the name that `load` takes."""

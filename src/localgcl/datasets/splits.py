@@ -15,8 +15,6 @@ FEW = 1000
 VALIDATION = 0.1
 _MANY_SHARE, _FEW_SHARE = 0.1, 0.5
 _LEAST = 3  # a node each to train, validate and test on
-
-
 OWN = "those of the graph"
 """How a graph's own splits are described."""
 
@@ -76,14 +74,9 @@ def random_splits(graph: Graph, num: int = 20, train: float = 0.1, val: float = 
         >>> [split.name for split in random_splits(digits(), num=2, seed=5)]
         ['random-5', 'random-6']
     """
-    return draw_splits(known_labels(graph), num, train, val, seed)
-
-
-def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: int) -> list[Split]:
-    """`random_splits` of labels without a graph."""
     if not (train > 0 and val >= 0 and train + val < 1):
         raise ValueError(f"train is {train} and val {val}; both are shares whose sum is below 1, for example 0.1 and 0.1")
-    labelled = (y >= 0).nonzero().flatten()
+    labelled = (known_labels(graph) >= 0).nonzero().flatten()
     num_train, num_val = round(train * labelled.numel()), round(val * labelled.numel())
     if num_train < 1 or num_train + num_val >= labelled.numel():
         raise ValueError(
@@ -94,11 +87,6 @@ def draw_splits(y: Int[Tensor, " n"], num: int, train: float, val: float, seed: 
         _sorted_split(labelled[_shuffled(labelled.numel(), drawn)], num_train, num_val, f"random-{drawn}")
         for drawn in range(seed, seed + num)
     ]
-
-
-def splits_of(graph: Graph, num: int, seed: int) -> Sequence[Split]:
-    """The graph's own splits, else `num` random ones."""
-    return graph.splits or random_splits(graph, num=num, seed=seed)
 
 
 def stratified_splits(graph: Graph, num: int = 20, train: float = 0.5, val: float = 0.1, seed: int = 0) -> list[Split]:
@@ -143,14 +131,7 @@ def drawn_splits(graph: Graph, num: int, seed: int, train: float | None = None, 
 
     A tenth of the labelled nodes is for validation. With `train`, or with fewer than 1,000 labelled nodes, splits are
     stratified: a random split of few nodes may have no training node of some class. Otherwise they are the paper's, random ones
-    of 10/10/80 percent.
-
-    Args:
-        graph: A graph with labels.
-        num: Number of splits.
-        seed: Seed of the first one.
-        train: Share of each class to train on; by default 0.1, or 0.5 of fewer than 1,000 nodes.
-        classes: As for `choose_splits`.
+    of 10/10/80 percent. Without `train`, its share is 0.1, or 0.5 of fewer than 1,000 nodes; `classes` as for `choose_splits`.
     """
     labelled = int((known_labels(graph) >= 0).sum())
     share = default_share(labelled) if train is None else train
@@ -212,31 +193,6 @@ def few_label_splits(graph: Graph, per_class: int = 3, num: int = 20, seed: int 
         _split_by_class(y, lambda _: (per_class, per_class), drawn, f"few-{per_class}-{drawn}")
         for drawn in range(seed, seed + num)
     ]
-
-
-def citation_splits(
-    graph: Graph, per_class: int = 20, val: int = 500, test: int = 1000, num: int = 20, seed: int = 0
-) -> list[Split]:
-    """Random splits of the sizes of the public splits of Cora, Citeseer and PubMed.
-
-    Split k is drawn with seed `seed + k` alone: `per_class` training nodes of each class, then `val` and `test` of the others.
-    """
-    y = known_labels(graph)
-    classes, sizes = y[y >= 0].unique(return_counts=True)
-    needed, labelled = per_class * classes.numel() + val + test, int(sizes.sum())
-    if int(sizes.min()) < per_class or labelled < needed:
-        raise ValueError(
-            f"{labelled} labelled nodes, {int(sizes.min())} of the smallest class, are too few for {per_class} of each class, "
-            f"{val} to validate on and {test} to test on; choose smaller numbers"
-        )
-    splits = []
-    for drawn in range(seed, seed + num):
-        shuffled = _shuffled(y.numel(), drawn)
-        shuffled = shuffled[y[shuffled] >= 0]
-        train = torch.cat([shuffled[y[shuffled] == label][:per_class] for label in classes.tolist()])
-        rest = shuffled[~torch.isin(shuffled, train)][: val + test]
-        splits.append(_sorted_split(torch.cat([train, rest]), train.numel(), val, f"citation-{drawn}"))
-    return splits
 
 
 def redrawn_splits(graph: Graph, split: Split, num: int, seed: int = 0) -> list[Split]:

@@ -47,10 +47,6 @@ class RawFile:
         return self.path.rpartition("/")[2]
 
 
-class MissingRawFileError(FileNotFoundError):
-    """A raw file is not on disk and could not be downloaded; the message says which goes where."""
-
-
 def cache_root(root: str | os.PathLike[str] | None = None) -> Path:
     """`root`, else LOCALGCL_HOME, else `localgcl` in XDG_CACHE_HOME or ~/.cache."""
     if root is not None:
@@ -76,13 +72,13 @@ def obtain(files: Sequence[RawFile], root: str | os.PathLike[str] | None, *, dow
     folder = cache_root(root)
     missing = missing_files(files, folder)
     if missing and not download:
-        raise MissingRawFileError(_where(missing, folder) + "\nor let load download them (download=True)")
+        raise FileNotFoundError(_where(missing, folder) + "\nor let load download them (download=True)")
     for url in dict.fromkeys(file.url for file in missing):  # many files may come from one archive: fetch it once
         try:
             body = _fetch(url)
         except (OSError, http.client.HTTPException) as error:
-            still = [file for file in missing if not (folder / file.path).is_file()]
-            raise MissingRawFileError(f"download failed ({error}). {_where(still, folder)}") from error
+            where = _where(missing_files(files, folder), folder)
+            raise FileNotFoundError(f"download failed ({error}). {where}") from error
         for file in missing:
             if file.url == url:
                 content = archive_member(body, file) if file.member else body

@@ -10,21 +10,20 @@ import torch
 
 from localgcl.config import Checked, option
 from localgcl.datasets import hide_test_labels
-from localgcl.datasets.splits import choose_splits
+from localgcl.datasets.splits import Drawn, choose_splits
 from localgcl.evaluation.inputs import (
     are_targets,
-    class_name,
+    labelled_tasks,
     read_classes,
     read_embeddings,
     read_graph,
-    read_target_tasks,
     read_target_values,
     read_targets,
     read_tasks,
 )
 from localgcl.evaluation.presets import TARGET_PROBES, find_probe, validating_probe
 from localgcl.evaluation.scores import Scores
-from localgcl.evaluation.task import Matrix, Probe, Task
+from localgcl.evaluation.task import Probe, Task
 from localgcl.graph import Graph, Split
 from localgcl.system.devices import choose_device
 
@@ -116,20 +115,10 @@ def evaluate(
     if task in ("multi-label", "regression"):
         raise ValueError(f"task is {task!r}, and a graph has classes only; pass the targets as an array")
     probe = find_probe(protocol, settings)
-    x, graph = _read(z, graph_or_labels)
-    assert graph.y is not None  # read_graph has seen to it
-    y, classes = read_classes(graph.y, learnt=probe.uses_splits, names=graph.class_names)
-    how = ""
-    if probe.uses_splits:
-        splits, how = choose_splits(graph, splits, num=num_splits, train_share=train_share)  # the same ones whatever the seed
-        tasks = read_tasks(x, y, classes, splits, validates=probe.validates, names=graph.class_names)
-    elif splits is not None or train_share is not None:
+    if not probe.uses_splits and (splits is not None or train_share is not None):
         raise ValueError(f"protocol {protocol!r} clusters all nodes at once; leave splits and train_share (--train-share) out")
-    else:
-        nothing = torch.zeros(0, dtype=torch.int64)
-        tasks = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")]
-    called = [class_name(int(label), graph.class_names) for label in classes]
-    return _scores(probe, tasks, how, seed, choose_device(str(device)), called)
+    # Splits are the same ones whatever the seed.
+    return _score_classes(probe, z, graph_or_labels, splits, seed, device, num=num_splits, train_share=train_share)
 
 
 def evaluate_targets(
@@ -147,15 +136,8 @@ def evaluate_targets(
     Multi-label: one logistic regression for each label on unit rows, micro and macro F1 in percent. Regression: ridge on
     standardised columns, R2 and mean absolute error, averaged over targets. Penalties are picked on validation nodes.
 
-    Args:
-        z: One row per node, as for `evaluate`.
-        targets: One row per node, shape (n,) or (n, targets). Nodes with a NaN are unlabelled and left out.
-        splits: Which nodes to learn, validate and test on; random ones when not given.
-        task: "auto" is multi-label for several columns of 0 and 1, else regression.
-        train_share: Share of the labelled nodes to train on; a tenth is for validation. By default 0.1, or 0.5 of fewer than
-            1,000 labelled nodes.
-        num_splits: Random splits.
-        seed: Seed of the first split.
+    Arguments are those of `evaluate`, but `task` "auto" is multi-label for several columns of 0 and 1, else regression; and the
+    splits that are drawn are random, the first one with `seed`. Nodes with a NaN among their targets are left out.
 
     Example:
         >>> z = np.random.default_rng(0).normal(size=(200, 4))
@@ -168,7 +150,8 @@ def evaluate_targets(
     kind, known = read_targets(y, task)
     labelled = read_graph(np.where(known, 0, -1))
     splits, how = choose_splits(labelled, splits, num=num_splits, seed=seed, train_share=train_share, classes=False)
-    return _scores(TARGET_PROBES[kind], read_target_tasks(x, y, known, splits), how, seed, torch.device("cpu"))
+    tasks = labelled_tasks(x, torch.tensor(y), torch.from_numpy(known), 0, splits)
+    return _scores(TARGET_PROBES[kind], tasks, how, seed, torch.device("cpu"))
 
 
 def validate(
@@ -206,24 +189,37 @@ def validate(
         (100.0,)
     """
     probe = validating_probe(protocol, settings)
-    x, graph = _read(z, graph_or_labels)
-    splits, how = choose_splits(graph, splits)
-    known = hide_test_labels(graph, splits).y
-    assert known is not None  # read_graph has seen to it
-    y, classes = read_classes(known, learnt=False, names=graph.class_names)
-    tasks = read_tasks(x, y, classes, splits, validates=True, tests=False, names=graph.class_names)
-    called = [class_name(int(label), graph.class_names) for label in classes]
-    scores = _scores(probe, tasks, how, seed, choose_device(str(device)), called)
+    scores = _score_classes(probe, z, graph_or_labels, splits, seed, device, tests=False)
     extra = {f"validation {name}": values for name, values in scores.extra.items()}
     return dataclasses.replace(scores, metric=f"validation {scores.metric}", extra=extra)
 
 
-def _read(z: Any, graph_or_labels: Any) -> tuple[Matrix, Graph]:
-    """Embeddings and a labelled graph; ValueError if their numbers of nodes differ."""
+def _score_classes(
+    probe: Probe,
+    z: Any,
+    graph_or_labels: Any,
+    splits: Sequence[Split] | None,
+    seed: int,
+    device: str | torch.device,
+    *,
+    tests: bool = True,
+    **drawn: Any,
+) -> Scores:
+    """Scores on the test nodes, or on the validation nodes, without a look at other labels; `drawn` is for `choose_splits`."""
     x, graph = read_embeddings(z), read_graph(graph_or_labels)
     if x.shape[0] != graph.num_nodes:
         raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
-    return x, graph
+    chosen, how = choose_splits(graph, splits, **drawn) if probe.uses_splits else Drawn((), "")
+    known = graph if tests else hide_test_labels(graph, chosen)
+    assert known.y is not None  # read_graph has seen to it
+    y, classes = read_classes(known.y, learnt=probe.uses_splits and tests, names=graph.class_names)
+    if probe.uses_splits:
+        tasks = read_tasks(x, y, classes, chosen, validates=probe.validates, tests=tests, names=graph.class_names)
+    else:
+        nothing = torch.zeros(0, dtype=torch.int64)
+        tasks = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")]
+    called = [str(label) if graph.class_names is None else graph.class_names[label] for label in classes.tolist()]
+    return _scores(probe, tasks, how, seed, choose_device(str(device)), called)
 
 
 def _scores(

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.config import LocalGCLWarning
-from localgcl.evaluation.metrics import Array
+from localgcl.evaluation.scores import Array
 from localgcl.evaluation.task import Matrix, Task
 from localgcl.graph import Graph, Split
 from localgcl.graph.arrays import as_array, check_unmasked
+from localgcl.graph.checks import check_splits
 from localgcl.graph.csr import as_features, features_to_scipy
 
 TargetKind = Literal["multi-label", "regression"]
 Known = NDArray[np.bool_]
-Parts = tuple[Int[Tensor, " a"], Int[Tensor, " b"], Int[Tensor, " c"]]
 
 
 def read_embeddings(z: Any) -> Matrix:
@@ -90,11 +90,6 @@ def _class(number: int, names: Sequence[str] | None) -> str:
     return f"class {number}" if names is None else f"class {names[number]!r:.80}"
 
 
-def class_name(number: int, names: Sequence[str] | None) -> str:
-    """The name of a class, or its number."""
-    return str(number) if names is None else names[number]
-
-
 def read_target_values(targets: Any) -> Array:
     """Targets as a float64 matrix; ValueError if they are none."""
     try:
@@ -150,7 +145,7 @@ def read_tasks(
     names: Sequence[str] | None = None,
 ) -> list[Task]:
     """One task per split, without nodes of unknown label. Without `tests`, validation nodes take the place of test nodes."""
-    tasks = _tasks(x, y, y >= 0, len(classes), splits, validates=validates, tests=tests)
+    tasks = labelled_tasks(x, y, y >= 0, len(classes), splits, validates=validates, tests=tests)
     missed = [(task.name, lost) for task in tasks if (lost := _untaught(task))]
     if missed:
         name, lost = missed[0]
@@ -164,36 +159,29 @@ def read_tasks(
     return tasks
 
 
-def read_target_tasks(x: Matrix, y: Array, known: Known, splits: Sequence[Split]) -> list[Task]:
-    """One task per split, without nodes that lack a target."""
-    return _tasks(x, torch.tensor(y), torch.from_numpy(known), 0, splits, validates=True, tests=True)
-
-
-def _tasks(
-    x: Matrix, y: Tensor, known: Bool[Tensor, " n"], num_classes: int, splits: Sequence[Split], *, validates: bool, tests: bool
+def labelled_tasks(
+    x: Matrix,
+    y: Tensor,
+    known: Bool[Tensor, " n"],
+    num_classes: int,
+    splits: Sequence[Split],
+    *,
+    validates: bool = True,
+    tests: bool = True,
 ) -> list[Task]:
+    """One task per split of the nodes that are `known`; ValueError if some that are needed are missing."""
     if not splits:
         raise ValueError("the list of splits is empty; pass at least one, or leave it out to draw 20 at random")
-    return [
-        Task(x, y, num_classes, *_parts(split.to("cpu"), known, validates=validates, tests=tests), split.name)
-        for split in splits
-    ]
-
-
-def _parts(split: Split, known: Bool[Tensor, " n"], *, validates: bool, tests: bool) -> Parts:
-    """The labelled nodes to train, validate and test on; ValueError if some that are needed are missing."""
-    everything = torch.cat([split.train, split.val, split.test])
-    if everything.numel() and (int(everything.min()) < 0 or int(everything.max()) >= len(known)):
-        wrong = int(everything.min()) if int(everything.min()) < 0 else int(everything.max())
-        raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {len(known) - 1}")
-    if everything.unique().numel() != everything.numel():
-        raise ValueError(f"split {split.name!r} has a node twice within train, val and test; make them disjoint")
-    train, val, test = (nodes[known[nodes]] for nodes in (split.train, split.val, split.test))
-    needed = {"training": train} | ({"test": test} if tests else {}) | ({"validation": val} if validates else {})
-    for role, nodes in needed.items():
-        if not len(nodes):
-            raise ValueError(f"split {split.name!r} has no labelled {role} nodes; give it at least one")
-    return train, val, test if tests else val
+    check_splits(splits, len(known))
+    tasks = []
+    for split in splits:
+        train, val, test = (nodes[known[nodes]] for nodes in (split.train.cpu(), split.val.cpu(), split.test.cpu()))
+        needed = {"training": train} | ({"test": test} if tests else {}) | ({"validation": val} if validates else {})
+        for role, nodes in needed.items():
+            if not len(nodes):
+                raise ValueError(f"split {split.name!r} has no labelled {role} nodes; give it at least one")
+        tasks.append(Task(x, y, num_classes, train, val, test if tests else val, split.name))
+    return tasks
 
 
 def _untaught(task: Task) -> list[int]:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.evaluation.inputs import read_embeddings
-from localgcl.evaluation.metrics import all_scores
-from localgcl.evaluation.scores import Scores
+from localgcl.evaluation.scores import Scores, all_scores
 from localgcl.evaluation.task import Matrix, normalised_rows, select
 from localgcl.graph import Graph
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from localgcl.config import check, suggestion
 from localgcl.evaluation.linear import LinearProbe
-from localgcl.evaluation.scikit import LogisticProbe, MultiLabelProbe, RidgeProbe
-from localgcl.evaluation.similarity import ClusterProbe, NeighbourProbe
+from localgcl.evaluation.probes import ClusterProbe, LogisticProbe, MultiLabelProbe, NeighbourProbe, RidgeProbe
 from localgcl.evaluation.task import Probe
 
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from localgcl.evaluation.metrics import Array, Kind, all_scores, recall
+from localgcl.evaluation.scores import Array, Kind, all_scores, recall
 from localgcl.graph.csr import csr_tensor
 
 Matrix = Tensor | sp.csr_array  # dense rows are a tensor; sparse ones stay sparse, since a bag of words may not fit densely

@@ -112,7 +112,7 @@ def check_splits(splits: Iterable[Any], n: int) -> None:
             wrong = int(parts.min()) if int(parts.min()) < 0 else int(parts.max())
             raise ValueError(f"split {split.name!r} names node {wrong}, but nodes run from 0 to {n - 1}; drop it")
         if parts.unique().numel() != parts.numel():
-            raise ValueError(f"split {split.name!r} puts a node into two of train, val, test; make them disjoint")
+            raise ValueError(f"split {split.name!r} has a node twice within train, val and test; make them disjoint")
 
 
 def check_ends(source: Int[Tensor, " a"], target: Int[Tensor, " b"], n: int) -> None:

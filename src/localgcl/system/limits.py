@@ -31,20 +31,9 @@ def allowed_cores() -> int:
     return os.cpu_count() or 1
 
 
+@functools.cache  # because training asks at every step
 def available_memory(root: Path = _ROOT) -> int | None:
-    """Bytes this process may use: the machine's memory, or its container's limit where that is less. None if unknown.
-
-    The machine's is read once in a process, because training asks at every step.
-    """
-    return _memory_here() if root == _ROOT else _memory(root)
-
-
-@functools.cache
-def _memory_here() -> int | None:
-    return _memory(_ROOT)
-
-
-def _memory(root: Path) -> int | None:
+    """Bytes this process may use: the machine's memory, or its container's limit where that is less. None if unknown."""
     limits = [limit for (limit,) in _limits("memory", "memory.max", ("memory.limit_in_bytes",), root)]
     installed = _installed_memory()
     return min(limits if installed is None else [installed, *limits], default=None)

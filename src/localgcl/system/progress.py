@@ -24,14 +24,6 @@ class Bar(Protocol):
         """Shows values beside the bar, such as the loss."""
 
 
-class _Hidden:
-    def update(self, count: float = 1) -> None:
-        pass
-
-    def set_postfix(self, **values: Any) -> None:
-        pass
-
-
 class Lines:
     """Prints a line after `FIRST` seconds, then one every `EVERY`: what is done, values such as the loss, the time left.
 
@@ -81,13 +73,11 @@ class Lines:
 @contextlib.contextmanager
 def progress(total: float, unit: str, *, title: str = "", initial: float = 0, shown: bool = True, **bar: Any) -> Iterator[Bar]:
     """Yields a progress bar, on stderr if `shown`. `bar` holds further options of tqdm."""
-    if not shown:
-        yield _Hidden()
-    elif sys.stderr.isatty() or _in_notebook():
+    if shown and (sys.stderr.isatty() or _in_notebook()):
         with _tqdm()(total=total or None, desc=title or None, initial=initial, unit=unit, leave=False, **bar) as drawn:
             yield drawn
     else:
-        yield Lines(title, total, unit.strip(), initial, say=_on_stderr)
+        yield Lines(title, total, unit.strip(), initial, say=_on_stderr if shown else lambda _: None)
 
 
 def counted(blocks: Iterable[Block], total: int, unit: str, *, title: str = "", shown: bool = True) -> Iterator[Block]:

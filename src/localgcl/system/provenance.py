@@ -70,17 +70,9 @@ def now() -> str:
 
 def describe() -> dict[str, Any]:
     """`provenance` as plain values for a run folder; it names the GPU wherever there is one."""
-    made = provenance("cuda" if torch.cuda.is_available() else "cpu")
-    return {
-        "date": made.date,
-        "commit": made.commit or None,
-        "python": made.python,
-        "packages": made.packages,
-        "processor": made.processor,
-        "cores": made.cores,
-        "gpu": None if made.device == "cpu" else made.device,
-        "threads": made.threads,
-    }
+    made = dataclasses.asdict(provenance("cuda" if torch.cuda.is_available() else "cpu"))
+    device = made.pop("device")
+    return made | {"commit": made["commit"] or None, "gpu": None if device == "cpu" else device}
 
 
 def _processor() -> str:

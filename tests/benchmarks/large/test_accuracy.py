@@ -8,7 +8,7 @@ from benchmarks.large.generate import BlockModel, write
 
 from localgcl.graph import Graph
 from localgcl.io.folder.convert import convert
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 ROOT = Path(accuracy.__file__).parents[2]
 

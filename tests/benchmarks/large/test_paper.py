@@ -4,7 +4,7 @@ import pytest
 from benchmarks.large import paper
 from benchmarks.large.run import FIELDS
 
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 
 ROOT = Path(paper.__file__).parents[2]
 

@@ -18,8 +18,8 @@ from localgcl.methods.baselines import RandomInit
 from localgcl.methods.dgi import DGI
 from localgcl.methods.settings import choose_settings, untrained
 from localgcl.recipes import recipes
+from localgcl.system.files import RowFile
 from localgcl.system.memory import OutOfMemory
-from localgcl.system.store import RowFile
 from localgcl.training import Interrupted, fit
 from tests.experiments.compare.problems import BASELINES, graph, lasting, quick
 from tests.experiments.copying import Copying

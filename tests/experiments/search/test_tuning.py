@@ -16,7 +16,7 @@ from localgcl.datasets.source import Source
 from localgcl.experiments.search import log, trials, tune
 from localgcl.experiments.search.space import SAMPLERS
 from localgcl.recipes import recipes
-from localgcl.system.store import RowFile
+from localgcl.system.files import RowFile
 from localgcl.system.workers import Workers
 from tests.experiments.copying import Copying
 from tests.experiments.search.problems import FIXED, SMALL, graph, lasting, search

@@ -25,9 +25,9 @@ from localgcl.io.convert import as_graph
 from localgcl.methods import DEFAULT, METHODS, configure, find_method
 from localgcl.methods.settings import choose_settings, untrained
 from localgcl.system.devices import choose_device
+from localgcl.system.files import RowFile
 from localgcl.system.memory import Cost, measured
 from localgcl.system.provenance import now, provenance
-from localgcl.system.store import RowFile
 from localgcl.system.text import shown
 from localgcl.training import fit
 from localgcl.training.preflight import check_files

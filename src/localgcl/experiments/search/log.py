@@ -8,9 +8,8 @@ import tomli_w
 
 from localgcl.experiments.search.space import Settings
 from localgcl.methods import configure
-from localgcl.system.files import replacing
+from localgcl.system.files import RowFile, replacing
 from localgcl.system.provenance import now
-from localgcl.system.store import RowFile
 
 LogRow = dict[str, str]
 FIELDS = (

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from localgcl.config import MOST_JOBS, MOST_SEEDS, Checked, LocalGCLWarning, option
-from localgcl.datasets import hide_test_labels, redrawn_splits
-from localgcl.datasets.splits import splits_of
+from localgcl.datasets import hide_test_labels, random_splits, redrawn_splits
 from localgcl.evaluation import validate
 from localgcl.experiments.search import log
 from localgcl.experiments.search.space import SAMPLERS, Settings, Space, key
@@ -99,7 +98,7 @@ class Problem:
         if not splits and not redraws:
             raise ValueError("splits is 0 and redraws is 0, so there is nothing to validate on; give one of them from 1 up")
         drawn = trial_seeds(seeds)
-        chosen = tuple(tuple(splits_of(graph, 1, seed)[:splits]) for seed in drawn)
+        chosen = tuple(tuple((graph.splits or random_splits(graph, num=1, seed=seed))[:splits]) for seed in drawn)
         if redraws:
             more = redrawn_splits(graph, graph.splits[0], redraws, seed=FIRST_SEED)
             chosen = tuple((*own, *more) for own in chosen)
