@@ -100,7 +100,7 @@ def test_memory_decides_the_mode_when_training_and_not_before(monkeypatch: pytes
     graph = infomax.small_graph()
     auto, faithful = (GMI(6, configure("gmi", {**infomax.SMALL, "mode": mode})) for mode in ("auto", "faithful"))
     assert auto.prepare(graph).mode == "faithful"
-    monkeypatch.setattr("localgcl.methods.mode.device_memory", lambda _: 1000)
+    monkeypatch.setattr("localgcl.methods.parts.device_memory", lambda _: 1000)
     assert auto.prepare(graph).mode == "scalable"
     batch = faithful.prepare(graph)
     faithful.embed(batch)

@@ -13,7 +13,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
 from localgcl.nn.encoders import mlp_head
 from localgcl.ops import sample_trees
-from localgcl.ops.neighbours import cosine_neighbours
+from localgcl.ops.rows import cosine_neighbours
 
 
 @dataclasses.dataclass(frozen=True)

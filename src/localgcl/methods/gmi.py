@@ -13,8 +13,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
-from localgcl.methods.parts import Bilinear, require_edges
+from localgcl.methods.parts import MODE_HELP, Bilinear, Mode, choose_mode, require_edges
 from localgcl.nn.layers import Layers
 from localgcl.ops import SparseMatrix, spmm
 

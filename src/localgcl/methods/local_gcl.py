@@ -21,9 +21,8 @@ from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.nn.hops import Hops, columns_read
 from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
-from localgcl.ops.blocks import block, draw_nodes, without_some
 from localgcl.ops.costs import Form, choose_negatives, explain
-from localgcl.ops.sampling import reached, step_generator
+from localgcl.ops.sampling import block, draw_nodes, reached, step_generator, without_some
 from localgcl.recipes.defaults import HOPS_NAMES, Chosen, hops_defaults
 from localgcl.system.team import ALONE, Team, share
 

@@ -22,8 +22,7 @@ from localgcl.nn.layers import (
 )
 from localgcl.nn.layerwise import layerwise, refresh_layerwise
 from localgcl.ops import SparseMatrix, spmm
-from localgcl.ops.flow import Averages, flow
-from localgcl.ops.propagation import propagation
+from localgcl.ops.propagation import Averages, flow, propagation
 from localgcl.system.team import ALONE, Team
 
 
@@ -64,7 +63,7 @@ class GCN(Layers, Encoder):
     def take(
         self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
     ) -> Inputs:
-        """The message flow to some nodes (see `ops.flow`), with the degrees of the whole graph.
+        """The message flow to some nodes (see `ops.propagation.flow`), with the degrees of the whole graph.
 
         Batch normalisation sees the rows that were drawn, which are not all nodes: with it a batch is not exact.
         """

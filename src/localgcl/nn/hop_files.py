@@ -19,8 +19,7 @@ from localgcl.graph.csr import as_features
 from localgcl.graph.mapped import MappedGraph, blocks, inverse_roots, shared_rows
 from localgcl.graph.stored import FolderError
 from localgcl.io.parts import write_rows
-from localgcl.nn.fourier import FourierColumns
-from localgcl.nn.projection import SparseProjection
+from localgcl.nn.columns import FourierColumns, SparseProjection
 from localgcl.ops.cpu.averaging import average_rows
 from localgcl.system.team import ALONE, Team
 

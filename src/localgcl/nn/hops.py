@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
-from localgcl.nn.fourier import FourierColumns
+from localgcl.nn.columns import FourierColumns, SparseProjection
 from localgcl.nn.gcn import GCN
 from localgcl.nn.hop_files import Made, channel_rows
 from localgcl.nn.layers import (
@@ -35,7 +35,6 @@ from localgcl.nn.layers import (
     stays_sparse,
     wide_spmm,
 )
-from localgcl.nn.projection import SparseProjection
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import propagation
 from localgcl.system.team import ALONE, Team

@@ -15,7 +15,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import as_features, features_to_scipy, select_rows
 from localgcl.graph.mapped import blocks
 from localgcl.ops import SparseMatrix, spmm
-from localgcl.ops.flow import Averages
+from localgcl.ops.propagation import Averages
 from localgcl.system.team import ALONE, Team
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.

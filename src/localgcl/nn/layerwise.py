@@ -21,7 +21,7 @@ from localgcl.graph.mapped import blocks
 from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import Layers, linear, product, readable
 from localgcl.ops.cpu.averaging import average_rows
-from localgcl.ops.flow import Averages
+from localgcl.ops.propagation import Averages
 
 Array = NDArray[Any]
 Rows = Callable[[range], Float[Tensor, "b d"]]

@@ -1,6 +1,11 @@
-"""The averaging matrix of a graph convolution, and the plain adjacency matrix."""
+r"""Averages over neighbours: the matrix of a graph convolution, whole or a few rows at a time, and the adjacency matrix.
 
-from typing import Literal
+A GCN of L layers computes the embeddings of some nodes from the rows of those within L steps. The message flow of a batch is
+one rectangular matrix a layer: it averages the rows that the layer reads into the rows that the next layer reads.
+"""
+
+import dataclasses
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -8,6 +13,8 @@ from torch import Tensor
 
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, csr_tensor, insert_diagonal, insert_weights
+from localgcl.graph.mapped import blocks
+from localgcl.ops.sampling import Block, block
 from localgcl.ops.sparse import SparseMatrix
 
 
@@ -70,3 +77,77 @@ def _scaled(
     n = left.numel()
     rows = torch.arange(n, device=left.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
     return csr_tensor(indptr, indices, (left[rows] * weights * right[indices]).float(), (n, n))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Averages:
+    r"""$\hat A = D^{-1/2} (A + w I) D^{-1/2}$ of `propagation`, not built: its rows are computed when they are asked for.
+
+    Args:
+        graph: The graph, whose features batches read, too.
+        csr: Row i lists the nodes that node i averages over.
+        roots: $D^{-1/2}$, 0 where D is. Degrees are those of the whole graph.
+        self_loops: w.
+    """
+
+    graph: Graph
+    csr: CSR
+    roots: Float[Tensor, " n"]
+    self_loops: float
+
+    @classmethod
+    def of(cls, graph: Graph, self_loops: float) -> "Averages":
+        """O(|V|) memory. The graph may be mapped from a folder."""
+        bare = graph.neighbourhoods if self_loops > 0 else graph.csr
+        incoming = bare if bare.is_symmetric else bare.reversed
+        strength = strengths(incoming) + self_loops
+        return cls(graph, incoming, torch.where(strength > 0, strength.rsqrt(), 0.0).float(), self_loops)
+
+    def block(self, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> Block:
+        r"""The rows of some distinct nodes, their entries as weights. O(sum of their degrees).
+
+        With `sampled`, a row of degree d above it has that many entries, drawn without replacement and scaled by d / `sampled`:
+        the expected value of a product with it is that of the whole row. The node itself always stays.
+        """
+        read, edges = block(self.csr, nodes, sampled, generator)
+        left, right = self.roots[nodes].double(), self.roots[read].double()
+        scale = left * self.csr.degree[nodes] / edges.degree.clamp(min=1)
+        values = scale[edges.rows] * right[edges.indices]
+        values = values if edges.weights is None else values * edges.weights
+        indptr, indices = edges.indptr, edges.indices
+        if self.self_loops > 0:  # a node of the batch is the column of its own row's number
+            indptr, indices, diagonal = insert_diagonal(indptr, indices)
+            own = (self.self_loops * left.square()).repeat_interleave(indptr.diff(), output_size=indices.numel())
+            values = own.masked_scatter(~diagonal, values)
+        return Block(read, CSR(indptr, indices, read.numel(), weights=values.float()))
+
+
+class Flow(NamedTuple):
+    """The nodes that the first layer reads, and the matrix of each layer, the first layer's first."""
+
+    rows: Int[Tensor, " r"]
+    matrices: tuple[SparseMatrix, ...]
+
+
+def flow(averages: Averages, nodes: Int[Tensor, " b"], layers: int, sampled: int, generator: torch.Generator) -> Flow:
+    """The message flow to `nodes`, which are distinct. With all neighbours it is exact: the rows of a pass over the graph.
+
+    With `sampled` neighbours a layer's averages are right in expectation; activations between layers make the result biased.
+    """
+    rows, matrices = nodes, []
+    for _ in range(layers):
+        rows, entries = averages.block(rows, sampled, generator)
+        matrices.append(SparseMatrix(entries.to_torch()))
+    return Flow(rows, tuple(reversed(matrices)))
+
+
+def strengths(csr: CSR) -> Float[Tensor, " n"]:
+    """Sum of the weights of each row, or its degree, in double precision. O(|V|) memory: weights are read in blocks."""
+    if csr.weights is None:
+        return csr.degree.double()
+    parts = []
+    for rows in blocks(csr.num_rows):
+        indptr = csr.indptr[rows.start : rows.stop + 1]
+        weights = csr.weights[int(indptr[0]) : int(indptr[-1])].double()
+        parts.append(torch.segment_reduce(weights, "sum", offsets=indptr - indptr[0], unsafe=True, initial=0))
+    return torch.cat(parts)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from localgcl.graph.csr import csr_tensor
-from localgcl.ops.first_order import first_order
+from localgcl.ops.backends import first_order
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

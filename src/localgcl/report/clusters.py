@@ -9,7 +9,7 @@ from torch import Tensor
 
 from localgcl.evaluation.nearest_rows import COMPONENTS, in_components
 from localgcl.evaluation.task import normalised_rows
-from localgcl.ops.kmeans import kmeans
+from localgcl.ops.rows import kmeans
 from localgcl.report.findings import Cluster, Column
 from localgcl.report.node_table import Contrast, Table, marks_of
 from localgcl.report.reading import Subject

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float32, Int32
 
 from localgcl.evaluation.nearest_rows import Nearest
-from localgcl.ops.principal import principal_directions
+from localgcl.ops.rows import principal_directions
 
 Kind = Literal["auto", "umap", "pca"]
 KINDS: tuple[Kind, ...] = typing.get_args(Kind)

@@ -19,7 +19,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import select_rows
 from localgcl.graph.prepare import column_statistics, prepare
 from localgcl.methods import METHODS
-from localgcl.methods.mode import fits_quarter
+from localgcl.methods.parts import fits_quarter
 from localgcl.methods.settings import Chosen, choose_settings
 from localgcl.training.memory import Sizes
 from localgcl.training.model import Model
