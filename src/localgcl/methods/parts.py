@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import math
 import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
-from localgcl.nn.features import MAPS
 from localgcl.system.devices import device_memory
 from localgcl.system.memory import in_bytes
 
@@ -43,13 +42,6 @@ def warn_of_unused_weights(name: str, unweighted: str, graph: Graph) -> None:
     """Says once which part of the method `name` ignores the weights of a graph that has any (see `Method.unweighted`)."""
     if graph.weights is not None and unweighted:
         warnings.warn(f"{name}: {unweighted} ignore edge weights; all edges count alike there", LocalGCLWarning, stacklevel=3)
-
-
-def check_forms(forms: Any, count: int) -> list[str]:
-    """The forms of the negative term that a run recorded, one for each part; ValueError unless they are such."""
-    if not isinstance(forms, list | tuple) or len(forms) != count or not set(forms) <= {"exact", *MAPS}:
-        raise ValueError(f"negatives were chosen as {forms!r:.100}; give {count} of exact, {', '.join(MAPS)}")
-    return list(forms)
 
 
 def require_gcn(config: Config, why: str) -> None:
