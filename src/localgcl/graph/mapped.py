@@ -6,9 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -100,12 +98,6 @@ def shared_rows(num_rows: int, team: Team) -> range:
     ends = [0, *(block.stop for block in blocks(num_rows))]
     own = share(len(ends) - 1, team)
     return range(ends[own.start], ends[own.stop])
-
-
-def inverse_roots(graph: Graph, self_loops: float) -> Any:
-    """$D^{-1/2}$ of A + wI, with 0 where D is 0, as a float32 array."""
-    strength = graph.csr.strength.double().numpy() + self_loops
-    return np.where(strength > 0, 1 / np.sqrt(np.where(strength > 0, strength, 1)), 0).astype(np.float32)
 
 
 def cache_folder(folder: Path, otherwise: Path | None) -> Path:

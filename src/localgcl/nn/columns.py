@@ -9,6 +9,7 @@ may have thousands of entries each, too many to keep on disk for every node. A f
 lengths and angles of rows, up to noise.
 """
 
+import abc
 import math
 from typing import Any
 
@@ -21,12 +22,23 @@ from torch import Tensor, nn
 from localgcl.graph.csr import features_to_scipy
 
 
-class FourierColumns(nn.Module):
+class ColumnMap(nn.Module, abc.ABC):
+    """Transforms X before the hops. What it draws is kept with the weights, so new nodes get the same columns."""
+
+    width: int
+    """Columns of the result."""
+
+    @abc.abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """The columns of some rows of X, which may be sparse. A row does not depend on the others."""
+
+
+class FourierColumns(ColumnMap):
     r"""$[x, \sqrt{2f/D}\,(\cos(\omega^\top x + b) - \mathbb{E}\cos)]$ with $\omega \sim N(0, I/f)$ and b uniform.
 
     For standardised columns: rows of a table of f columns are then about $\sqrt{2f}$ apart, and $\omega^\top x$ tells them
     apart without being noise. The expectation is that of normal x: $\cos(b)\,e^{-|\omega|^2/2}$. Both halves have rows of about
-    the same length. The draws are kept with the weights, so new nodes get the same columns.
+    the same length.
     """
 
     frequencies: Tensor
@@ -34,11 +46,15 @@ class FourierColumns(nn.Module):
 
     def __init__(self, num_inputs: int, count: int) -> None:
         super().__init__()
-        self.columns = num_inputs + count
+        self.width = num_inputs + count
         self.register_buffer("frequencies", torch.randn(num_inputs, count) / math.sqrt(num_inputs))
         self.register_buffer("phases", 2 * math.pi * torch.rand(count))
 
     def forward(self, x: Float[Tensor, "n f"]) -> Float[Tensor, "n g"]:
+        if x.layout == torch.sparse_csr:
+            raise ValueError(
+                f"fourier is {self.phases.numel()}, but the features are sparse; it is for dense tables, set it to 0"
+            )
         centre = torch.cos(self.phases) * torch.exp(-self.frequencies.square().sum(dim=0) / 2)
         columns = torch.cos(torch.addmm(self.phases, x, self.frequencies)) - centre
         return torch.cat([x, math.sqrt(2 * x.shape[1] / len(centre)) * columns], dim=1)
@@ -47,11 +63,11 @@ class FourierColumns(nn.Module):
 _SPREAD = 8
 
 
-class SparseProjection(nn.Module):
+class SparseProjection(ColumnMap):
     r"""$X P$: each column of X is added to eight of the p columns, one in each eighth, with random signs and weight $8^{-1/2}$.
 
     This is the sparse Johnson-Lindenstrauss transform of Kane and Nelson: $\mathbb{E}\,|P^\top x|^2 = |x|^2$. Inner products
-    deviate by about $p^{-1/2}$ of the lengths. The draws are kept with the weights, so new nodes get the same columns.
+    deviate by about $p^{-1/2}$ of the lengths.
     """
 
     places: Tensor
@@ -62,7 +78,7 @@ class SparseProjection(nn.Module):
         spread = min(_SPREAD, count)
         bounds = torch.arange(spread + 1) * count // spread
         drawn = bounds[:-1] + (torch.rand(num_inputs, spread, dtype=torch.float64) * bounds.diff()).long()
-        self.columns = count
+        self.width = count
         self.register_buffer("places", drawn.int())
         self.register_buffer("signs", (2 * torch.randint(2, (num_inputs, spread)) - 1).to(torch.int8))
 
@@ -77,4 +93,4 @@ class SparseProjection(nn.Module):
         num_inputs, spread = self.places.shape
         values = self.signs.cpu().numpy().ravel() * np.float32(1 / math.sqrt(spread))
         starts = np.arange(num_inputs + 1) * spread
-        return sp.csr_array((values, self.places.cpu().numpy().ravel(), starts), shape=(num_inputs, self.columns))
+        return sp.csr_array((values, self.places.cpu().numpy().ravel(), starts), shape=(num_inputs, self.width))

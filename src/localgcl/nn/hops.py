@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
-from localgcl.nn.columns import FourierColumns, SparseProjection
+from localgcl.nn.columns import ColumnMap, FourierColumns, SparseProjection
 from localgcl.nn.gcn import GCN
-from localgcl.nn.hop_files import Made, channel_rows
+from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -194,8 +194,8 @@ class Hops(Encoder):
             self.register_buffer("components", torch.zeros(sum(widths), self.pca))
 
     @property
-    def made(self) -> Made:
-        """What makes the columns that channels read, where they do not read X itself."""
+    def columns(self) -> ColumnMap | None:
+        """Transforms X before the hops; None for identity."""
         return self.widen or self.narrow
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
@@ -209,7 +209,8 @@ class Hops(Encoder):
         matrices = {
             kind: propagation(graph, loops[kind]) for kind in {parse_channel(name).matrix for name in self.names} - {""}
         }
-        x = self._features(graph)
+        with torch.no_grad():
+            x = graph.x if self.columns is None else self.columns(graph.x)
         first = readable(x)
         stored = dict.fromkeys(matrices, (0, x))  # the highest power of each matrix so far: the next starts from it
         hops = {}
@@ -229,19 +230,8 @@ class Hops(Encoder):
         """The hops of a graph on disk are stored in files, which a team computes together."""
         if (mapped := graph.on_disk) is None:
             return self.inputs(graph)
-        hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.made, team)) for name in self.names)
+        hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.columns, team)) for name in self.names)
         return Inputs(hops[0].first, hops=hops)
-
-    @torch.no_grad()
-    def _features(self, graph: Graph) -> Tensor:
-        if self.made is None:
-            return graph.x
-        if self.widen is not None and graph.x.layout == torch.sparse_csr:
-            raise ValueError(
-                f"fourier is {self.widen.phases.numel()}, but the features are sparse; it is for dense tables, set it to 0"
-            )
-        made: Tensor = self.made(graph.x)
-        return made
 
     def take(
         self,

@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from localgcl.graph import Graph
 from localgcl.graph.mapped import blocks
 from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import Layers, linear, product, readable
-from localgcl.ops.cpu.averaging import average_rows
-from localgcl.ops.propagation import Averages
+from localgcl.ops.propagation import Averages, Numbers
 
-Array = NDArray[Any]
 Rows = Callable[[range], Float[Tensor, "b d"]]
 """Gives a block of rows, on the device of the weights."""
 
@@ -99,7 +96,7 @@ def _layers(encoder: Layers, graph: Graph, self_loops: float | None) -> Iterator
     """
     graph = graph.to("cpu")
     averages = None if self_loops is None else Averages.of(graph, self_loops)
-    before: Array | None = None
+    before: Numbers | None = None
     for depth, layer in enumerate(encoder.weights):
         assert isinstance(layer, nn.Linear)
         rows = _outputs(encoder, layer, graph, averages, before)
@@ -112,7 +109,7 @@ def _activations(encoder: Layers, rows: Rows, depth: int) -> Rows:
     return lambda block: encoder.activated(rows(block), depth)
 
 
-def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages | None, before: Array | None) -> Rows:
+def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages | None, before: Numbers | None) -> Rows:
     """The rows of A H W + b, of which the cheaper product comes first; H is `before`, or the features."""
     device = layer.weight.device
 
@@ -127,12 +124,9 @@ def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages
 
     if averages is None:
         return lambda block: single(lambda: linear(layer, read(block)))
-    csr = averages.csr
-    weights = None if csr.weights is None else csr.weights.numpy()
-    parts = csr.indptr.numpy(), csr.indices.numpy(), weights, averages.roots.numpy()
 
-    def average(x: Array, block: range) -> Tensor:
-        return torch.from_numpy(average_rows(*parts, x, block, averages.self_loops)).to(device)
+    def average(x: Numbers, block: range) -> Tensor:
+        return torch.from_numpy(averages.product(x, block)).to(device)
 
     dense = before is not None or graph.x.layout == torch.strided
     if dense and layer.in_features <= layer.out_features:
@@ -142,15 +136,15 @@ def _outputs(encoder: Layers, layer: nn.Linear, graph: Graph, averages: Averages
     return lambda block: average(products, block) + layer.bias
 
 
-def _all_features(graph: Graph) -> Array:
+def _all_features(graph: Graph) -> Numbers:
     """Dense features of all nodes; those of a graph on disk in a file, scaled."""
     x = graph.x if graph.on_disk is None else channel_rows(graph.on_disk, "", 0, None).values
     return x.numpy()
 
 
-def _stored(graph: Graph, rows: Rows) -> Array:
+def _stored(graph: Graph, rows: Rows) -> Numbers:
     """All rows of a layer, in memory or in a file that vanishes with the array."""
-    array: Array | None = None
+    array: Numbers | None = None
     for block in blocks(graph.num_nodes):
         h = rows(block).cpu().numpy()
         array = _empty(graph, (graph.num_nodes, h.shape[1])) if array is None else array
@@ -159,7 +153,7 @@ def _stored(graph: Graph, rows: Rows) -> Array:
     return array
 
 
-def _empty(graph: Graph, shape: tuple[int, int]) -> Array:
+def _empty(graph: Graph, shape: tuple[int, int]) -> Numbers:
     if graph.on_disk is None:
         return np.empty(shape, dtype=np.float32)
     cache = graph.on_disk.cache

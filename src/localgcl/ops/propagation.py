@@ -5,10 +5,12 @@ one rectangular matrix a layer: it averages the rows that the layer reads into t
 """
 
 import dataclasses
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from localgcl.graph import Graph
@@ -16,6 +18,8 @@ from localgcl.graph.csr import CSR, csr_tensor, insert_diagonal, insert_weights
 from localgcl.graph.mapped import blocks
 from localgcl.ops.sampling import Block, block
 from localgcl.ops.sparse import SparseMatrix
+
+Numbers = NDArray[Any]
 
 
 def propagation(
@@ -102,6 +106,14 @@ class Averages:
         incoming = bare if bare.is_symmetric else bare.reversed
         strength = strengths(incoming) + self_loops
         return cls(graph, incoming, torch.where(strength > 0, strength.rsqrt(), 0.0).float(), self_loops)
+
+    def product(self, x: Numbers, rows: range) -> NDArray[np.float32]:
+        r"""Rows of $\hat A X$, on the CPU. Graph and X may be mapped from files."""
+        from localgcl.ops.cpu.averaging import average_rows  # numba takes a while to import
+
+        weights = None if self.csr.weights is None else self.csr.weights.numpy()
+        parts = self.csr.indptr.numpy(), self.csr.indices.numpy(), weights, self.roots.numpy()
+        return average_rows(*parts, x, rows, self.self_loops)
 
     def block(self, nodes: Int[Tensor, " b"], sampled: int, generator: torch.Generator) -> Block:
         r"""The rows of some distinct nodes, their entries as weights. O(sum of their degrees).
