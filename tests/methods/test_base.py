@@ -7,7 +7,7 @@ from localgcl.commands import main
 from localgcl.config import Checked, Config, option
 from localgcl.datasets import sbm
 from localgcl.methods import METHODS, configure, overview
-from localgcl.methods.baselines import RandomInit
+from localgcl.methods.baselines import Untrained
 from localgcl.methods.parts import MODE_HELP, Mode
 from localgcl.methods.settings import choose_settings
 from localgcl.training import fit
@@ -22,7 +22,7 @@ class Options(Checked):
     mode: Mode = option("auto", MODE_HELP)
 
 
-class Toy(RandomInit):
+class Toy(Untrained):
     """A method with everything that is optional."""
 
     Options = Options  # type: ignore[assignment]  # mypy takes the parent's choice for a declaration
@@ -72,7 +72,7 @@ def test_help_shows_the_methods_defaults(capsys: pytest.CaptureFixture[str]) -> 
     assert "number of layers (default: 1)" in shown
     assert "--mode {auto,faithful,scalable}" in shown
     with pytest.raises(SystemExit):
-        main(["train", "--help"])
+        main(["train", "--method", "grace", "--help"])
     assert "number of layers (default: 2)" in " ".join(capsys.readouterr().out.split())
 
 

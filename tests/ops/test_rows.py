@@ -6,23 +6,25 @@ import torch
 from sklearn.cluster import KMeans
 from torch import Tensor
 
+from localgcl.ops import rows
 from localgcl.ops.rows import cosine_neighbours, kmeans, principal_directions
 from tests.references.graphs import random_rows
 
 
 @pytest.mark.parametrize("nodes", [50, 51, 403])  # groups of 2, 2 and 8 columns; the last is not full in two of them
-@pytest.mark.parametrize("chunk", [1, 7, 50, None])
+@pytest.mark.parametrize("chunk", [1, 7, 50, 500])
 @pytest.mark.parametrize("own", ["compete", "first", "exclude"])
 def test_neighbours_are_those_of_a_full_sort(
-    nodes: int, chunk: int | None, own: Literal["compete", "first", "exclude"]
+    nodes: int, chunk: int, own: Literal["compete", "first", "exclude"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(rows._ENTRIES, "cpu", chunk * nodes)
     queries, keys = random_rows(nodes, 6), random_rows(nodes, 6, seed=1)
     keys[:, 0] -= 9  # most cosines are negative, so that padding with zeros would be found first
     cosine = torch.nn.functional.cosine_similarity(queries[:, None], keys[None], dim=2)
     if own != "compete":
         cosine.fill_diagonal_(2 if own == "first" else -2)
     expected = cosine.argsort(1, descending=True)[:, :5]
-    assert torch.equal(cosine_neighbours(queries, keys, 5, own=own, chunk=chunk), expected)
+    assert torch.equal(cosine_neighbours(queries, keys, 5, own=own), expected)
 
 
 def test_scale_does_not_matter_and_zero_rows_are_no_trouble() -> None:
@@ -60,10 +62,11 @@ def starts(n: int, clusters: int, runs: int, seed: int = 0) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("iterations", [1, 3, 20])
-@pytest.mark.parametrize("chunk", [1, 13, None])
-def test_each_run_is_lloyds_algorithm(iterations: int, chunk: int | None) -> None:
+@pytest.mark.parametrize("chunk", [1, 13, 100])
+def test_each_run_is_lloyds_algorithm(iterations: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rows._ENTRIES, "cpu", chunk * 3 * 6)
     x = random_rows(80, 5)
-    found = kmeans(x, 6, generator=generator(), runs=3, iterations=iterations, chunk=chunk)
+    found = kmeans(x, 6, generator=generator(), runs=3, iterations=iterations)
     assert found.shape == (3, 80)
     for labels, start in zip(found, starts(80, 6, 3), strict=True):
         centres = x[start]

@@ -19,7 +19,7 @@ from localgcl.methods.gmi import GMI
 from localgcl.methods.grace import GRACE
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.methods.mvgrl import MVGRL
-from localgcl.methods.plugins import LOADED, load_installed
+from localgcl.methods.plugins import BROKEN, load_installed
 from localgcl.methods.sugrl import SUGRL
 from localgcl.system.memory import in_bytes
 
@@ -49,7 +49,7 @@ DEFAULT = "local-gcl"
 def find_method(name: str) -> type[Method]:
     """The method called `name`; ValueError with a suggestion when there is none."""
     if name not in METHODS:
-        raise ValueError(LOADED.broken.get(name) or f"there is no method {name!r:.100}{suggestion(name, METHODS)}")
+        raise ValueError(BROKEN.get(name) or f"there is no method {name!r:.100}{suggestion(name, METHODS)}")
     return METHODS[name]
 
 

@@ -112,7 +112,7 @@ def in_mode(config: Config, bytes_needed: int, device: torch.device) -> Config:
 
 
 def choose_mode(
-    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, stacklevel: int = 2, quiet: bool = False
+    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, quiet: bool = False
 ) -> Literal["faithful", "scalable"]:
     """The form to take, decided before anything is allocated.
 
@@ -124,23 +124,17 @@ def choose_mode(
         bytes_needed: Memory of one step of the faithful form, beyond the parameters.
         device: The device it will run on.
         what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
-        stacklevel: As in `warnings.warn`.
         quiet: Say nothing: an earlier batch logged the choice.
     """
     if asked == "scalable":
         return "scalable"
-    total = device_memory(device)
     fits = fits_quarter(bytes_needed, device)
-    sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(total)} on {device}"
-    if asked == "auto":
-        chosen: Literal["faithful", "scalable"] = "faithful" if fits else "scalable"
-        if not quiet:
+    chosen: Literal["faithful", "scalable"] = "faithful" if fits or asked == "faithful" else "scalable"
+    if not quiet:
+        sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(device_memory(device))} on {device}"
+        if asked == "auto":
             _log.info("mode %s chosen for %s", chosen, sizes)
-        return chosen
-    if not (fits or quiet):
-        warnings.warn(
-            f"mode is faithful, and it needs {sizes}; if that runs out of memory, take mode scalable",
-            LocalGCLWarning,
-            stacklevel=stacklevel,
-        )
-    return "faithful"
+        elif not fits:
+            message = f"mode is faithful, and it needs {sizes}; if that runs out of memory, take mode scalable"
+            warnings.warn(message, LocalGCLWarning, stacklevel=2)
+    return chosen

@@ -253,8 +253,11 @@ class Hops(Encoder):
 
     def forward(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
         """The channels' unit rows side by side and, after training, their first principal components if `pca` asks for it."""
-        z = torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
+        z = self._unit_rows(inputs, generator)
         return (z - self.mean) @ self.components if self.pca and not self.training else z
+
+    def _unit_rows(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        return torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
 
     def refresh_rows(self, graph: Graph) -> None:
         """`refresh_statistics` over all nodes; where there are none to refresh, the hops of all nodes are not computed."""
@@ -269,8 +272,7 @@ class Hops(Encoder):
             channel.refresh_statistics(Inputs(hop.first, hop.matrix, hops=(hop,)))
         if self.pca:
             self.eval()
-            parts = [nn.functional.normalize(part, dim=1) for part in self.parts(inputs)]
-            z = torch.cat(parts, dim=1).double()
+            z = self._unit_rows(inputs).double()
             self.mean.copy_(z.mean(dim=0))
             _, vectors = torch.linalg.eigh(torch.cov(z.T, correction=0))  # eigenvalues ascend
             self.components.copy_(vectors.flip(1)[:, : self.pca])

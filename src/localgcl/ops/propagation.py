@@ -16,6 +16,7 @@ from torch import Tensor
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, csr_tensor, insert_diagonal, insert_weights
 from localgcl.graph.mapped import blocks
+from localgcl.ops.edges import segment_sum
 from localgcl.ops.sampling import Block, block
 from localgcl.ops.sparse import SparseMatrix
 
@@ -37,15 +38,15 @@ def propagation(
     """
     bare = graph.neighbourhoods if self_loops > 0 else graph.csr
     incoming = _closed(bare.reversed, self_loops)
-    degree = torch.segment_reduce(incoming[2], "sum", offsets=incoming[0], unsafe=True, initial=0)
+    assert incoming.weights is not None
+    degree = segment_sum(incoming.weights, incoming)
     symmetric = normalisation == "symmetric"
     left = torch.where(degree > 0, degree.rsqrt() if symmetric else degree.reciprocal(), 0.0)
     right = left if symmetric else torch.ones_like(left)
-    matrix = _scaled(*incoming, left, right)
+    matrix = _scaled(incoming, left, right)
     if symmetric and bare.is_symmetric:
         return SparseMatrix(matrix, symmetric=True)
-    outgoing = _closed(bare, self_loops)
-    return SparseMatrix(matrix, transpose=SparseMatrix(_scaled(*outgoing, right, left)))
+    return SparseMatrix(matrix, transpose=SparseMatrix(_scaled(_closed(bare, self_loops), right, left)))
 
 
 def adjacency(graph: Graph) -> SparseMatrix:
@@ -60,27 +61,22 @@ def adjacency(graph: Graph) -> SparseMatrix:
     return SparseMatrix(bare.to_torch(), transpose=SparseMatrix(bare.reversed.to_torch()))
 
 
-def _closed(csr: CSR, self_loops: float) -> tuple[Int[Tensor, " pointers"], Int[Tensor, " k"], Float[Tensor, " k"]]:
-    """CSR of A + w I: pointers, columns and weights; those of users in double precision, in which no sum overflows."""
+def _closed(csr: CSR, self_loops: float) -> CSR:
+    """A + w I with its weights; those of users in double precision, in which no sum overflows."""
+    weights = None if csr.weights is None else csr.weights.double()
     if self_loops == 0:
         ones = torch.ones(csr.num_entries, device=csr.device)
-        return csr.indptr, csr.indices, ones if csr.weights is None else csr.weights.double()
+        return CSR(csr.indptr, csr.indices, weights=ones if weights is None else weights)
     indptr, indices, diagonal = insert_diagonal(csr.indptr, csr.indices)
-    if csr.weights is None:
-        return indptr, indices, torch.where(diagonal, self_loops, 1.0)
-    return indptr, indices, insert_weights(csr.weights.double(), diagonal, self_loops)
+    if weights is None:
+        return CSR(indptr, indices, weights=torch.where(diagonal, self_loops, 1.0))
+    return CSR(indptr, indices, weights=insert_weights(weights, diagonal, self_loops))
 
 
-def _scaled(
-    indptr: Int[Tensor, " pointers"],
-    indices: Int[Tensor, " m"],
-    weights: Float[Tensor, " m"],
-    left: Float[Tensor, " n"],
-    right: Float[Tensor, " n"],
-) -> Tensor:
-    n = left.numel()
-    rows = torch.arange(n, device=left.device).repeat_interleave(indptr.diff(), output_size=indices.numel())
-    return csr_tensor(indptr, indices, (left[rows] * weights * right[indices]).float(), (n, n))
+def _scaled(csr: CSR, left: Float[Tensor, " n"], right: Float[Tensor, " n"]) -> Tensor:
+    assert csr.weights is not None
+    values = (left[csr.rows] * csr.weights * right[csr.indices]).float()
+    return csr_tensor(csr.indptr, csr.indices, values, (csr.num_rows, csr.num_rows))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -23,7 +23,6 @@ def cosine_neighbours(
     k: int,
     *,
     own: Literal["compete", "first", "exclude"] = "compete",
-    chunk: int | None = None,
 ) -> Int[Tensor, "n k"]:
     """The k keys of largest cosine for each query, nearest first. O(n m d) time, O(chunk m) memory; not differentiable.
 
@@ -33,7 +32,6 @@ def cosine_neighbours(
         k: Number of neighbours, at most the number of keys that may be found.
         own: How to treat key i for query i when both are the same node: it competes like any other, comes first whatever
             its cosine (AFGRL), or is left out.
-        chunk: Queries at a time; chosen by the device when not given.
     """
     n, m = queries.shape[0], keys.shape[0]
     found = m - (own == "exclude")
@@ -44,7 +42,7 @@ def cosine_neighbours(
     group = _group(m, k)
     directions = torch.nn.functional.pad(torch.nn.functional.normalize(keys).T, (0, -m % group)).contiguous()
     nearest = []
-    for rows in torch.arange(n, device=queries.device).split(chunk or max(1, _ENTRIES[queries.device.type] // m)):
+    for rows in torch.arange(n, device=queries.device).split(max(1, _ENTRIES[queries.device.type] // m)):
         similarity = torch.nn.functional.normalize(queries[rows]) @ directions
         similarity[:, m:] = -torch.inf
         if own != "compete":
@@ -77,7 +75,6 @@ def kmeans(
     generator: torch.Generator,
     runs: int = 1,
     iterations: int = 20,
-    chunk: int | None = None,
 ) -> Int[Tensor, "{runs} n"]:
     r"""The cluster of each row in each run, after a fixed number of iterations. Euclidean; not differentiable.
 
@@ -94,14 +91,13 @@ def kmeans(
         generator: Draws the starts; on the device of x.
         runs: Number of independent runs.
         iterations: Iterations of each run.
-        chunk: Rows at a time; chosen by the device when not given.
     """
     n = x.shape[0]
     if not 1 <= clusters <= n:
         raise ValueError(f"clusters is {clusters}; there are {n} rows, so choose from 1 to {n}")
     starts = [torch.randperm(n, generator=generator, device=x.device)[:clusters] for _ in range(runs)]
     centres = x[torch.cat(starts)]  # run after run
-    chunk = chunk or max(1, _ENTRIES[x.device.type] // (runs * clusters))
+    chunk = max(1, _ENTRIES[x.device.type] // (runs * clusters))
     for _ in range(iterations):
         sums, counts = torch.zeros_like(centres), centres.new_zeros(len(centres), 1)
         for part in x.split(chunk):

@@ -149,19 +149,18 @@ def draw_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Int[Te
         return torch.randperm(num_nodes, generator=generator)[:count].sort().values
     drawn = torch.empty(0, dtype=torch.int64)
     while drawn.numel() < count:
-        more = torch.randint(num_nodes, (count,), generator=generator)
-        drawn = torch.cat([drawn, more])
         # First come, first kept: later repeats are dropped, so every set is equally likely.
-        values, first = _first_places(drawn)
-        drawn = values[first.argsort()]
+        drawn = in_first_order(torch.cat([drawn, torch.randint(num_nodes, (count,), generator=generator)]))
     return drawn[:count].sort().values
 
 
-def _first_places(values: Int[Tensor, " m"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " k"]]:
-    """The different values, and where each occurs first."""
+def in_first_order(values: Int[Tensor, " m"]) -> Int[Tensor, " k"]:
+    """The different values, in the order in which they first occur."""
     unique, inverse = values.unique(return_inverse=True)
-    first = torch.full((unique.numel(),), values.numel()).scatter_reduce_(0, inverse, torch.arange(values.numel()), "amin")
-    return unique, first
+    place = torch.arange(values.numel(), device=values.device)
+    first = torch.full_like(unique, values.numel()).scatter_reduce_(0, inverse, place, "amin")
+    ordered: Tensor = unique[first.argsort()]
+    return ordered
 
 
 def without_some(csr: CSR, share: float, generator: torch.Generator) -> CSR:
