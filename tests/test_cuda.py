@@ -13,7 +13,7 @@ from localgcl.datasets import sbm
 from localgcl.losses import local_contrastive
 from localgcl.methods import configure, find_method
 from localgcl.nn.augment import diffuse, drop_edges, mask_features, shuffle_features
-from localgcl.nn.encoders import propagation
+from localgcl.ops.propagation import propagation
 from localgcl.ops.rows import cosine_neighbours, kmeans
 from localgcl.training import Interrupted, fit, step
 

@@ -22,7 +22,7 @@ from localgcl.nn.augment import (
     node_centrality,
     shuffle_features,
 )
-from localgcl.nn.encoders import propagation
+from localgcl.ops.propagation import propagation
 from tests.references.augment import diffusion, drop_rates, top_rows
 from tests.references.graphs import messy_graph, weighted_graph, with_parallels
 

@@ -61,7 +61,7 @@ class GCN(Layers, Encoder):
         return Inputs(graph.x, source=Averages.of(graph, self.self_loops))
 
     def take(
-        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None, /
     ) -> Inputs:
         """The message flow to some nodes (see `ops.propagation.flow`), with the degrees of the whole graph.
 

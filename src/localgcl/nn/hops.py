@@ -10,7 +10,7 @@ Averaging needs no weights, so a channel reads rows and not a graph: a batch of 
 
 import dataclasses
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -233,13 +233,7 @@ class Hops(Encoder):
         hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.columns, team)) for name in self.names)
         return Inputs(hops[0].first, hops=hops)
 
-    def take(
-        self,
-        inputs: Inputs,
-        rows: Int[Tensor, " b"],
-        sampled: int = 0,  # noqa: ARG002 - a GCN's
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> Inputs:
+    def take(self, inputs: Inputs, rows: Int[Tensor, " b"], /, *_: Any) -> Inputs:
         """The hops of some nodes, on the device of the weights."""
         device = next(self.parameters()).device
         return dataclasses.replace(inputs, hops=tuple(hop.take(rows, device) for hop in inputs.hops))

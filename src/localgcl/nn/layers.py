@@ -140,7 +140,7 @@ class Encoder(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def take(
-        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None, /
     ) -> Inputs:
         """What the encoder reads of some distinct nodes, on the device of its weights; each gives a row of embeddings.
 
