@@ -16,7 +16,7 @@ from localgcl.nn.layers import Layers, linear, readable
 from localgcl.nn.layers import drop_entries as drop_entries
 from localgcl.nn.layers import mlp_head as mlp_head
 from localgcl.nn.layers import with_dense_features as with_dense_features
-from localgcl.nn.layerwise import refresh_layerwise
+from localgcl.nn.streamed import refresh_layerwise
 from localgcl.system.team import ALONE, Team
 
 

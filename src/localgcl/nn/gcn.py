@@ -20,7 +20,7 @@ from localgcl.nn.layers import (
     stays_sparse,
     with_dense_features,
 )
-from localgcl.nn.layerwise import layerwise, refresh_layerwise
+from localgcl.nn.streamed import layerwise, refresh_layerwise
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import Averages, flow, propagation
 from localgcl.system.team import ALONE, Team

@@ -21,7 +21,6 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
 from localgcl.nn.columns import ColumnMap, FourierColumns, SparseProjection
 from localgcl.nn.gcn import GCN
-from localgcl.nn.hop_files import channel_rows
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -35,6 +34,7 @@ from localgcl.nn.layers import (
     stays_sparse,
     wide_spmm,
 )
+from localgcl.nn.streamed import channel_rows
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import propagation
 from localgcl.system.team import ALONE, Team

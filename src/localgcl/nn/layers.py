@@ -188,7 +188,7 @@ class Layers(nn.Module, abc.ABC):
 
     @classmethod
     def columns_on_disk(cls, num_features: int, options: EncoderOptions, *, scaled: bool) -> tuple[int, str]:
-        """One layer's outputs are read while the next one's are written (see `nn.layerwise`)."""
+        """One layer's outputs are read while the next one's are written (see `nn.streamed`)."""
         widest = max(options.dim, options.hidden) if options.layers > 1 else options.dim
         return scaled * num_features + 2 * widest, "layers"
 
