@@ -13,9 +13,8 @@ from localgcl.datasets import sbm
 from localgcl.losses import local_contrastive
 from localgcl.methods import configure, find_method
 from localgcl.nn.augment import diffuse, drop_edges, mask_features, shuffle_features
-from localgcl.nn.encoders import propagation
-from localgcl.ops.kmeans import kmeans
-from localgcl.ops.neighbours import cosine_neighbours
+from localgcl.ops.propagation import propagation
+from localgcl.ops.rows import cosine_neighbours, kmeans
 from localgcl.training import Interrupted, fit, step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")

@@ -17,11 +17,12 @@ from localgcl.datasets import load, sbm
 from localgcl.graph import Graph
 from localgcl.losses import negative_term, positive_term, unit_rows
 from localgcl.methods import configure
-from localgcl.nn.encoders import GCN, Inputs, propagation
+from localgcl.nn.encoders import GCN, Inputs
 from localgcl.nn.features import MAPS
 from localgcl.ops import hadamard
 from localgcl.ops.costs import Form
 from localgcl.ops.frequencies import padded_size
+from localgcl.ops.propagation import propagation
 from localgcl.recipes import recipe
 from localgcl.training import fit
 from paper.bench import plain

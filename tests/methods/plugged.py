@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localgcl.methods import METHODS
-from localgcl.methods.plugins import FILES, LOADED
+from localgcl.methods.plugins import FILES, ORIGINS
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "new_method.py"
 """A plug-in: it registers the method triplet."""
@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "new_method.py"
 def unplugged() -> Iterator[None]:
     """Starts without plug-ins, and forgets those that were loaded."""
     before = os.environ.pop(FILES, None)
-    methods, origins, modules = dict(METHODS), dict(LOADED.origins), set(sys.modules)
+    methods, origins, modules = dict(METHODS), dict(ORIGINS), set(sys.modules)
     try:
         yield
     finally:
@@ -26,8 +26,8 @@ def unplugged() -> Iterator[None]:
             os.environ[FILES] = before
         for name in set(METHODS) - set(methods):
             del METHODS[name]
-        LOADED.origins.clear()
-        LOADED.origins.update(origins)
+        ORIGINS.clear()
+        ORIGINS.update(origins)
         for name in set(sys.modules) - modules:
             if name.startswith("localgcl_plugin_"):
                 del sys.modules[name]

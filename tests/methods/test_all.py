@@ -17,8 +17,7 @@ import torch
 from localgcl.commands import main
 from localgcl.config import Config
 from localgcl.graph import Graph
-from localgcl.methods import METHODS, configure, find_method
-from localgcl.methods.overview import overview
+from localgcl.methods import METHODS, configure, find_method, overview
 from localgcl.recipes import recipes
 from localgcl.training import Model, fit
 from tests.references.graphs import messy_graph

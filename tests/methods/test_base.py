@@ -6,10 +6,9 @@ import pytest
 from localgcl.commands import main
 from localgcl.config import Checked, Config, option
 from localgcl.datasets import sbm
-from localgcl.methods import METHODS, configure
-from localgcl.methods.baselines import RandomInit
-from localgcl.methods.mode import MODE_HELP, Mode
-from localgcl.methods.overview import overview
+from localgcl.methods import METHODS, configure, overview
+from localgcl.methods.baselines import Untrained
+from localgcl.methods.parts import MODE_HELP, Mode
 from localgcl.methods.settings import choose_settings
 from localgcl.training import fit
 
@@ -23,7 +22,7 @@ class Options(Checked):
     mode: Mode = option("auto", MODE_HELP)
 
 
-class Toy(RandomInit):
+class Toy(Untrained):
     """A method with everything that is optional."""
 
     Options = Options  # type: ignore[assignment]  # mypy takes the parent's choice for a declaration

@@ -97,7 +97,7 @@ def test_memory_decides_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**infomax.SMALL, "top_k": 4}
     auto, faithful = (MVGRL(6, configure("mvgrl", {**settings, "mode": mode})) for mode in ("auto", "faithful"))
     assert isinstance(auto.prepare(graph).diffused.adjacency, Tensor)
-    monkeypatch.setattr("localgcl.methods.mode.device_memory", lambda _: 1000)
+    monkeypatch.setattr("localgcl.methods.parts.device_memory", lambda _: 1000)
     assert isinstance(auto.prepare(graph).diffused.adjacency, SparseMatrix)
     with pytest.warns(LocalGCLWarning, match="MVGRL's diffusion of 80 nodes.*take mode scalable"):
         assert isinstance(faithful.prepare(graph).diffused.adjacency, Tensor)

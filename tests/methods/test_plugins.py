@@ -11,7 +11,7 @@ import pytest
 
 from localgcl.commands import main
 from localgcl.methods import METHODS
-from localgcl.methods.plugins import FILES, LOADED, check_method
+from localgcl.methods.plugins import FILES, ORIGINS, check_method
 from localgcl.training import RunFolder
 from tests.methods.plugged import EXAMPLE, unplugged
 
@@ -32,7 +32,7 @@ def run(*arguments: str | Path) -> int:
 def forget() -> None:
     """A new process knows no plug-in."""
     METHODS.pop("triplet")
-    LOADED.origins.pop("triplet")
+    ORIGINS.pop("triplet")
     del sys.modules["localgcl_plugin_new_method"]
 
 

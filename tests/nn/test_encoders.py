@@ -14,8 +14,10 @@ from torch_geometric.utils import to_dense_adj
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.nn.augment import diffuse, drop_edges, mask_features, shuffle_features
-from localgcl.nn.encoders import GCN, MLP, Inputs, RReLU, build_encoder, drop_entries, mlp_head, propagation
+from localgcl.nn.encoders import GCN, MLP, Inputs, build_encoder, drop_entries, mlp_head
+from localgcl.nn.layers import RReLU
 from localgcl.ops import SparseMatrix
+from localgcl.ops.propagation import propagation
 
 N, F = 12, 9
 

@@ -153,7 +153,7 @@ def _make_double(encoder: Hops) -> None:
         hops = (dataclasses.replace(hop, first=hop.first.double()) for hop in taken.hops if isinstance(hop.first, Tensor))
         return dataclasses.replace(taken, hops=tuple(hops))
 
-    encoder.take = doubled  # type: ignore[method-assign, assignment]
+    encoder.take = doubled  # type: ignore[method-assign]
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -12,8 +12,8 @@ import torch
 from localgcl.datasets import sbm
 from localgcl.graph.stored import FolderError
 from localgcl.methods import configure, find_method
-from localgcl.nn import hop_files
 from localgcl.ops.cpu import averaging
+from localgcl.ops.propagation import Averages
 from localgcl.system.memory import OutOfMemory
 from localgcl.training import Model, fit
 from localgcl.training.memory import mapped_memory
@@ -87,7 +87,7 @@ def test_rows_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(hop_files, "average_rows", fail)
+    monkeypatch.setattr(Averages, "product", fail)
     fit(graph, config).embed(graph)
 
 
@@ -113,7 +113,7 @@ def test_a_write_that_fails_leaves_no_rows(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(hop_files, "average_rows", full)
+    monkeypatch.setattr(Averages, "product", full)
     with pytest.raises(OSError, match="No space left"):
         fit(graph, config)
     assert [path.name for path in (tmp_path / "hops").iterdir() if "X.npy" in path.name and "-X" not in path.name] == []

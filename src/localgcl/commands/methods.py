@@ -6,7 +6,7 @@ import dataclasses
 from localgcl.commands.options import add_group, read_group
 from localgcl.commands.output import Result, aligned
 from localgcl.config import MOST_NODES, WIDEST, Checked, option
-from localgcl.methods.overview import overview, step_bytes
+from localgcl.methods import overview, step_bytes
 
 DESCRIPTION = "The methods that can be named with --method, and what a step costs on a graph of your size."
 

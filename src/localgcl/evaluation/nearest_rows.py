@@ -10,9 +10,7 @@ from torch import Tensor
 
 from localgcl.evaluation.inputs import read_embeddings
 from localgcl.evaluation.task import normalised_rows
-from localgcl.ops.kmeans import kmeans
-from localgcl.ops.neighbours import cosine_neighbours
-from localgcl.ops.principal import principal_directions
+from localgcl.ops.rows import cosine_neighbours, kmeans, principal_directions
 
 EXACT_PAIRS = 20_000**2
 """Pairs of rows that are compared exactly, at most: seconds on two cores."""

@@ -30,7 +30,7 @@ from localgcl.io.files import ColumnFacts, describe_columns, graph_name, joined_
 from localgcl.io.ids import Edges, Rows
 from localgcl.io.roles import Columns
 from localgcl.methods import DEFAULT, METHODS, find_method
-from localgcl.methods.mode import in_mode
+from localgcl.methods.parts import in_mode
 from localgcl.methods.settings import Chosen, choose_settings
 from localgcl.recipes.defaults import likeness
 from localgcl.system.devices import choose_device

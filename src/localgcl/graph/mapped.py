@@ -216,12 +216,6 @@ def shared_rows(num_rows: int, team: Team) -> range:
     return range(ends[own.start], ends[own.stop])
 
 
-def inverse_roots(graph: Graph, self_loops: float) -> Any:
-    """$D^{-1/2}$ of A + wI, with 0 where D is 0, as a float32 array."""
-    strength = graph.csr.strength.double().numpy() + self_loops
-    return np.where(strength > 0, 1 / np.sqrt(np.where(strength > 0, strength, 1)), 0).astype(np.float32)
-
-
 def cache_folder(folder: Path, otherwise: Path | None) -> Path:
     """Where rows of a graph folder are kept: in it, or in `otherwise` where it cannot be written to."""
     if os.access(folder, os.W_OK) or otherwise is None:

@@ -39,8 +39,8 @@ from localgcl.ops import (
     segment_max,
     segment_sum,
 )
+from localgcl.ops.backends import first_order
 from localgcl.ops.costs import choose_negatives as choose_negatives
-from localgcl.ops.first_order import first_order
 from localgcl.ops.negatives import LogSums, Reduce
 
 Positives = Literal["mean", "max", "weighted"]

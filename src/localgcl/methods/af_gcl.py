@@ -13,7 +13,8 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import require_two_nodes
 from localgcl.nn.encoders import mlp_head
 from localgcl.ops import sample_trees
-from localgcl.ops.neighbours import cosine_neighbours
+from localgcl.ops.rows import cosine_neighbours
+from localgcl.ops.sampling import in_first_order
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,8 +87,4 @@ class AFGCL(Method):
         """The nodes of one step, each once, neighbourhood after neighbourhood."""
         seeds = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)[: self.options.num_seeds]
         trees = sample_trees(graph.csr, seeds, self.options.hops, self.options.fanout, generator).flatten()
-        nodes, which = trees.unique(return_inverse=True)
-        position = torch.arange(len(trees), device=graph.device)
-        first = torch.full_like(nodes, len(trees)).scatter_reduce_(0, which, position, "amin")
-        chosen: Tensor = nodes[first.argsort()[: self.options.pool_size]]
-        return chosen
+        return in_first_order(trees)[: self.options.pool_size]

@@ -14,8 +14,7 @@ from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.parts import momentum, require_two_nodes
 from localgcl.nn.encoders import mlp_head
 from localgcl.nn.memory import FLOAT, INDEX
-from localgcl.ops.kmeans import kmeans
-from localgcl.ops.neighbours import cosine_neighbours
+from localgcl.ops.rows import cosine_neighbours, kmeans
 
 # What the search and the clustering hold at a time (see `ops`), in bytes; on a GPU up to twice as much.
 _CHUNK = 2**27

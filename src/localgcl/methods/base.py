@@ -19,9 +19,8 @@ from localgcl.graph.mapped import blocks, shared_rows
 from localgcl.nn.encoders import Encoder, Inputs, build_encoder, encoder_kind, with_dense_features
 from localgcl.nn.features import FeatureMap
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory
-from localgcl.ops.blocks import draw_nodes
 from localgcl.ops.negatives import Reduce
-from localgcl.ops.sampling import reached, sample_subgraph, step_generator
+from localgcl.ops.sampling import draw_nodes, reached, sample_subgraph, step_generator
 from localgcl.recipes.defaults import PLAIN_NAMES, Chosen, plain_defaults
 from localgcl.system.team import ALONE, Team
 
@@ -155,7 +154,7 @@ class Method(nn.Module, abc.ABC):
         """Bytes that training needs beyond parameters and the graph: what all steps share, and the peak of one step.
 
         By default the encoder's inputs, one pass and its backward; a method adds what else it keeps. Of the two forms of a
-        method, "auto" counts as faithful, so that this number can be passed to `mode.choose_mode`.
+        method, "auto" counts as faithful, so that this number can be passed to `parts.choose_mode`.
 
         Args:
             num_nodes: Nodes of the prepared graph.

@@ -21,13 +21,21 @@ class NoOptions(Checked):
     """No options."""
 
 
-class RandomInit(Method):
-    """The encoder with its initial weights: what the architecture gives without training."""
+class Untrained(Method):
+    """A method that learns nothing."""
 
     Options = NoOptions
-    idea = "the untrained encoder: the baseline for training"
     cost = "none"
     fitter, learns = "none", False
+
+    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
+        raise NotImplementedError(f"{self.config.method} is not trained")
+
+
+class RandomInit(Untrained):
+    """The encoder with its initial weights: what the architecture gives without training."""
+
+    idea = "the untrained encoder: the baseline for training"
     encoders = ("gcn", "mlp", "hops")
     chosen_names = frozenset({"scaling", *ENCODER})
 
@@ -45,18 +53,12 @@ class RandomInit(Method):
         encoder = encoder_memory(num_nodes, num_edges, num_features, config.encoder)
         return encoder.inputs + encoder.alone
 
-    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
-        raise NotImplementedError("random-init is not trained")
 
-
-class RawFeatures(Method):
+class RawFeatures(Untrained):
     """The node features themselves."""
 
-    Options = NoOptions
     encodes = False
     idea = "the node features: the baseline for using the graph"
-    cost = "none"
-    fitter, learns = "none", False
 
     def reach(self) -> int:
         return 0
@@ -68,9 +70,6 @@ class RawFeatures(Method):
 
     def prepare(self, graph: Graph) -> Batch:
         return Batch(graph, Inputs(graph.x))
-
-    def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
-        raise NotImplementedError("raw-features is not trained")
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         x = batch.graph.x

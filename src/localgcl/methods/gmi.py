@@ -1,7 +1,8 @@
 """GMI: embeddings that predict their node's features, its neighbours' features, and its edges. Nothing is augmented."""
 
 import dataclasses
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Literal
 
 import torch
@@ -13,9 +14,8 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import CSR, csr_tensor
 from localgcl.losses import edge_reconstruction, jensen_shannon, random_others
 from localgcl.methods.base import Batch, Method, Terms
-from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
-from localgcl.methods.parts import Bilinear, require_edges
-from localgcl.nn.layers import Layers
+from localgcl.methods.parts import MODE_HELP, Bilinear, Mode, choose_mode, require_edges
+from localgcl.nn.layers import Layers, product
 from localgcl.ops import SparseMatrix, spmm
 
 
@@ -34,20 +34,15 @@ class Options(Checked):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reading(Batch):
-    """The graph as all three terms read it: features, the matrix of means over N(i), and A + I with each pair once."""
+    """The graph as all three terms read it: features, the matrix of means over N(i), and A + I with each pair once.
+
+    The mode is chosen when the first loss is computed: embedding alone needs no pairs.
+    """
 
     features: Tensor | SparseMatrix
     means: SparseMatrix
     linked: CSR
-    asked: Mode
-    size: int
-    quiet: bool
-
-    @cached_property
-    def mode(self) -> Literal["faithful", "scalable"]:
-        """Chosen when the first loss is computed: embedding alone needs no pairs."""
-        what = f"GMI's pairs of {self.graph.num_nodes:,} nodes"
-        return choose_mode(self.asked, self.size, self.graph.device, what=what, quiet=self.quiet)
+    mode: Callable[[], Literal["faithful", "scalable"]]
 
 
 class GMI(Method):
@@ -82,15 +77,15 @@ class GMI(Method):
         self.activation = nn.PReLU()
         self.mode_logged = False
         self.feature_score = Bilinear(num_inputs, config.encoder.dim)
-        self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[1])
+        self.neighbour_score = Bilinear(config.encoder.dim, self.first_weight.shape[0])
 
     @property
-    def first_weight(self) -> Float[Tensor, "f d"]:
-        """$W_1$, the encoder's first layer without its bias."""
+    def first_weight(self) -> Float[Tensor, "d f"]:
+        """$W_1^T$, the encoder's first layer without its bias."""
         assert isinstance(self.encoder, Layers)
         layer = self.encoder.weights[0]
         assert isinstance(layer, nn.Linear)
-        return layer.weight.T
+        return layer.weight
 
     @classmethod
     def memory(cls, num_nodes: int, num_edges: int, num_features: int, config: Config) -> int:
@@ -109,20 +104,21 @@ class GMI(Method):
         inputs = self.encoder.inputs(graph)
         features = self.encoder.inputs(graph, constant=False, like=inputs).first
         size = self.memory(graph.num_nodes, graph.num_edges, graph.num_features, self.config)
-        linked = graph.coalesced().closed_neighbourhoods
-        logged, self.mode_logged = self.mode_logged, True
-        return Reading(graph, inputs, features, _means(graph), linked, self.options.mode, size, logged)
+        what = f"GMI's pairs of {graph.num_nodes:,} nodes"
+        mode = cache(partial(choose_mode, self.options.mode, size, graph.device, what=what, quiet=self.mode_logged))
+        self.mode_logged = True
+        return Reading(graph, inputs, features, _means(graph), graph.coalesced().closed_neighbourhoods, mode)
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         assert isinstance(batch, Reading)
         options, n = self.options, batch.graph.num_nodes
         h = self.encoder(batch.inputs, generator)
-        m = self.activation(spmm(batch.means, _times(batch.features, self.first_weight)))
+        m = self.activation(spmm(batch.means, product(self.first_weight, batch.features)))
         own, near = self.feature_score, self.neighbour_score
         drawn = [random_others(n, options.others, generator, h.device) for _ in range(2)]
-        features = jensen_shannon(h, _times(batch.features, own.weight), own.bias, drawn[0], squash=options.squash)
+        features = jensen_shannon(h, product(own.weight.T, batch.features), own.bias, drawn[0], squash=options.squash)
         neighbours = jensen_shannon(m @ near.weight.T, h, near.bias, drawn[1], squash=options.squash)
-        sampled = options.sampled_pairs if batch.mode == "scalable" else None
+        sampled = options.sampled_pairs if batch.mode() == "scalable" else None
         edges = edge_reconstruction(h, batch.linked, sampled=sampled, generator=generator)
         loss = options.feature_weight * features + options.neighbour_weight * neighbours + options.edge_weight * edges
         return {"loss": loss, "features": features, "neighbours": neighbours, "edges": edges}
@@ -134,7 +130,3 @@ def _means(graph: Graph) -> SparseMatrix:
     share = (1 / torch.where(bare.strength > 0, bare.strength, 1)).repeat_interleave(bare.degree, output_size=bare.num_entries)
     weights = (share if bare.weights is None else share * bare.weights).float()
     return SparseMatrix(csr_tensor(bare.indptr, bare.indices, weights, (bare.num_rows, bare.num_rows)))
-
-
-def _times(x: Tensor | SparseMatrix, weight: Tensor) -> Tensor:
-    return spmm(x, weight) if isinstance(x, SparseMatrix) else x @ weight

@@ -1,7 +1,6 @@
 """GRACE: two views of the graph; a node's two embeddings attract, all other pairs of nodes repel."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -11,15 +10,13 @@ from torch import Tensor
 from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Config, option
 from localgcl.graph import Graph
 from localgcl.losses import two_view_terms
-from localgcl.losses.local import clamp_message
-from localgcl.methods.base import NOTHING, Batch, Kernel, Method, Terms
-from localgcl.methods.parts import check_forms, require_two_nodes
+from localgcl.methods.base import Batch, Terms
+from localgcl.methods.negatives import AllPairs
+from localgcl.methods.parts import require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.augment import drop_edges, mask_features
 from localgcl.nn.encoders import mlp_head, with_dense_features
-from localgcl.nn.features import MAPS
 from localgcl.nn.memory import FLOAT, encoder_memory, view_memory
-from localgcl.ops.costs import Form, choose_negatives, explain
 
 Rate = float | Tensor
 
@@ -51,7 +48,7 @@ class Views(Batch):
     rates: tuple[tuple[Rate, Rate], tuple[Rate, Rate]]
 
 
-class GRACE(Method):
+class GRACE(AllPairs):
     r"""Algorithm: draw two views; u, v = projector(encoder(view)); minimise the mean of $\ell(u_i, v_i)$ and $\ell(v_i, u_i)$,
 
     $\ell(u_i, v_i) = -\log \frac{e^{u_i^T v_i/\tau}}{\sum_k e^{u_i^T v_k/\tau} + \sum_{k \ne i} e^{u_i^T u_k/\tau}}$ of unit
@@ -64,6 +61,7 @@ class GRACE(Method):
     idea = "two views of a node attract, all other pairs of nodes repel"
     cost = "O(N^2 d) time, O(N d) memory; two encoder passes"
     augments = True
+    rows_of_a_node = 2
     paper = "https://arxiv.org/abs/2006.04131"
     defaults: ClassVar[dict[str, Any]] = {
         "dim": 128,
@@ -78,6 +76,7 @@ class GRACE(Method):
     def __init__(self, num_inputs: int, config: Config) -> None:
         super().__init__(num_inputs, config)
         dim = config.encoder.dim
+        self.widths = [dim]
         self.projector = mlp_head(dim, self.options.projection or dim, dim, "elu")
 
     @classmethod
@@ -91,36 +90,9 @@ class GRACE(Method):
     def check(self, graph: Graph) -> None:
         require_two_nodes(graph, "there is nothing to contrast it with")
 
-    def resolve(
-        self,
-        num_nodes: int,
-        device: torch.device,
-        *,
-        shared: bool = False,  # noqa: ARG002 - nobody shares it
-        known: Mapping[str, Any] = NOTHING,
-    ) -> None:
-        """The form of the negative term, where "auto" leaves the choice: of both views' rows together."""
-        if self.options.negatives == "auto":
-            rows = 2 * min(self.config.training.batch or num_nodes, num_nodes)
-            forms = known.get("negatives") or [self._form(rows, device)]
-            self.chosen["negatives"] = check_forms(forms, 1)
-
-    def _form(self, rows: int, device: torch.device) -> Form:
-        options: Options = self.options
-        return choose_negatives(rows, self.config.encoder.dim, options.num_features, options.temperature, device=device)
-
-    def choices(self, num_nodes: int, device: torch.device) -> list[str]:
-        rows = 2 * min(self.config.training.batch or num_nodes, num_nodes)
-        sizes = rows, self.config.encoder.dim, self.options.num_features
-        return [f"negatives: {explain(form, *sizes, device)}" for form in self.chosen.get("negatives", [])]
-
-    @torch.no_grad()
-    def kernels(self, z: Float[Tensor, "n d"]) -> tuple[tuple[Kernel, ...], str]:
-        """The kernel of projections, which are what the loss compares."""
-        form = self._negatives()
-        if form not in MAPS:
-            return (), "The negative term was computed exactly, without random features."
-        return (Kernel("", self.projector(z), MAPS[form](self.options.num_features), self.options.temperature),), ""
+    def compared(self, z: Float[Tensor, "n d"]) -> list[tuple[str, Float[Tensor, "n d"]]]:
+        """Projections."""
+        return [("", self.projector(z))]
 
     def prepare(self, graph: Graph) -> Batch:
         graph, options = with_dense_features(graph), self.options
@@ -140,24 +112,14 @@ class GRACE(Method):
             u,
             v,
             temperature=options.temperature,
-            negatives=options.num_negatives if options.negatives == "sampled" else self._negatives(),
-            num_features=options.num_features,
+            negatives=options.num_negatives if options.negatives == "sampled" else self.negatives(u, 0, shared=False),
             generator=generator,
         )
         loss = terms.positive + terms.negative
         return {"loss": loss, "positive": terms.positive, "negative": terms.negative, "clamped": terms.clamped}
-
-    def _negatives(self) -> str:
-        """The form of the negative term; "auto" in a loop of the user's own, where the loss chooses."""
-        chosen: list[str] = self.chosen.get("negatives") or [self.options.negatives]
-        return chosen[0]
 
     def project(self, batch: Batch, edges: Rate, features: Rate, generator: torch.Generator) -> Float[Tensor, "n d"]:
         """One random view, encoded and projected; of a mini-batch the seeds, which are then negatives of each other."""
         view = mask_features(drop_edges(batch.graph, edges, generator), features, generator)
         result: Tensor = self.projector(batch.own(self.encoder(self.encoder.inputs(view, constant=False), generator)))
         return result
-
-    def watch(self, values: dict[str, Any]) -> None:
-        if values["clamped"] > self.options.max_clamped:
-            raise ValueError(clamp_message(values["clamped"], self.options.temperature))

@@ -13,17 +13,16 @@ from localgcl.config import MOST_DRAWN, MOST_FREQUENCIES, WIDEST, Checked, Confi
 from localgcl.graph import Graph
 from localgcl.graph.csr import CSR
 from localgcl.losses import hard_log_sums, local_terms
-from localgcl.losses.local import LocalTerms, Positives, clamp_message
-from localgcl.methods.base import NOTHING, Batch, Kernel, Method, Terms
-from localgcl.methods.parts import check_forms, require_edges, require_two_nodes
+from localgcl.losses.local import LocalTerms, Positives
+from localgcl.methods.base import Batch, Terms
+from localgcl.methods.negatives import AllPairs
+from localgcl.methods.parts import require_edges, require_two_nodes
 from localgcl.nn import features
 from localgcl.nn.features import MAPS, FeatureMap
 from localgcl.nn.hops import Hops, columns_read
 from localgcl.nn.layers import mlp_head
 from localgcl.nn.memory import FLOAT, INDEX, encoder_memory, encoder_stacks
-from localgcl.ops.blocks import block, draw_nodes, without_some
-from localgcl.ops.costs import Form, choose_negatives, explain
-from localgcl.ops.sampling import reached, step_generator
+from localgcl.ops.sampling import block, draw_nodes, reached, step_generator, without_some
 from localgcl.recipes.defaults import HOPS_NAMES, Chosen, hops_defaults
 from localgcl.system.team import ALONE, Team, share
 
@@ -55,7 +54,7 @@ class Options(Checked):
     masked: float = option(0.0, "share of the positives that is left out, drawn at each step", low=0, high=0.99, later=True)
 
 
-class LocalGCL(Method):
+class LocalGCL(AllPairs):
     """Algorithm: z = encoder(X, A); minimise L_pos(z, neighbours) + L_neg(z, all nodes); the embedding is z.
 
     With `hard_negatives="progcl-mix"` the sum inside L_neg also has mixes of hard negatives (`losses.mixing`), once
@@ -166,9 +165,7 @@ class LocalGCL(Method):
 
     def loss(self, batch: Batch, generator: torch.Generator) -> Terms:
         """The sum of the terms of all parts of the encoder: one, or each channel of hops."""
-        outputs = self.encoder.parts(batch.inputs, generator)
-        if self.heads:
-            outputs = tuple(head(z) for head, z in zip(self.heads, outputs, strict=True))
+        outputs = self._headed(self.encoder.parts(batch.inputs, generator))
         if self.options.masked:
             neighbours = without_some(batch.neighbours or batch.graph.csr, self.options.masked, generator)
             batch = dataclasses.replace(batch, neighbours=neighbours)
@@ -193,6 +190,9 @@ class LocalGCL(Method):
             added=self.hard(z, neighbours, generator),
         )
 
+    def _headed(self, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(head(z) for head, z in zip(self.heads, parts, strict=True)) if self.heads else parts
+
     def hard(self, z: Float[Tensor, "n d"], neighbours: CSR, generator: torch.Generator) -> Float[Tensor, " b"] | None:
         """The logarithm of what hard negatives add to each node's sum; None while mixing is off."""
         if not self.mixes or self.step < self.hard_from:
@@ -208,56 +208,13 @@ class LocalGCL(Method):
         state_dict.pop(f"{prefix}steps_done", None)  # version 0.1 kept the number of steps among the weights
         super()._load_from_state_dict(state_dict, prefix, *others)
 
-    def resolve(
-        self, num_nodes: int, device: torch.device, *, shared: bool = False, known: Mapping[str, Any] = NOTHING
-    ) -> None:
-        """The form of the negative term of each part of the embedding, where "auto" leaves the choice."""
-        if self.options.negatives == "auto":
-            rows = min(self.config.training.batch or num_nodes, num_nodes)
-            forms = known.get("negatives") or [self._form(rows, width, device, shared=shared) for width in self.widths]
-            self.chosen["negatives"] = check_forms(forms, len(self.widths))
-
-    def _form(self, rows: int, width: int, device: torch.device, *, shared: bool) -> Form:
-        options: Options = self.options
-        return choose_negatives(rows, width, options.num_features, options.temperature, distributed=shared, device=device)
-
-    def choices(self, num_nodes: int, device: torch.device) -> list[str]:
-        """A line for each form that "auto" has chosen, by the widest channel that has it."""
-        forms, lines = self.chosen.get("negatives", []), []
-        rows, per = min(self.config.training.batch or num_nodes, num_nodes), "step and channel" if len(forms) > 1 else "step"
-        for form in dict.fromkeys(forms):
-            widths = [width for width, own in zip(self.widths, forms, strict=True) if own == form]
-            of = f" of {len(widths)} of {len(forms)} channels, up to {max(widths)} wide" if len(widths) < len(forms) else ""
-            lines.append(f"negatives{of}: {explain(form, rows, max(widths), self.options.num_features, device, per=per)}")
-        return lines
-
-    def negatives(self, z: Float[Tensor, "n d"], part: int, *, shared: bool) -> Literal["exact"] | FeatureMap:
-        """The negative term of one part of the embedding: "exact", or a feature map with its options."""
-        name = self.options.negatives
-        if name == "auto":  # a loop of the user's own resolves nothing
-            chosen = self.chosen.get("negatives")
-            name = chosen[part] if chosen else self._form(z.shape[0], z.shape[1], z.device, shared=shared)
-        return "exact" if name == "exact" else self._map(name)
-
-    def _map(self, name: str) -> FeatureMap:
+    def feature_map(self, name: str) -> FeatureMap:
         options: Options = self.options
         fixed_seed = self.config.training.seed if options.frequencies == "fixed" else None
         return MAPS[name](options.num_features, fixed_seed, options.frequency_law)
 
-    @torch.no_grad()
-    def kernels(self, z: Float[Tensor, "n d"]) -> tuple[tuple[Kernel, ...], str]:
-        """One for each channel whose negative term is not exact; on what the heads make of the embedding, if there are any."""
+    def compared(self, z: Float[Tensor, "n d"]) -> list[tuple[str, Float[Tensor, "n _"]]]:
+        """The channels; what the heads make of them, if there are any."""
         names = self.encoder.names if isinstance(self.encoder, Hops) else ("",)
-        if sum(self.widths) != z.shape[1]:
-            return (), "Principal components mix the channels, whose kernels the loss estimated."
-        forms = self.chosen.get("negatives") or [self.options.negatives] * len(self.widths)
-        found = []
-        for part, (name, form, rows) in enumerate(zip(names, forms, z.split(self.widths, dim=1), strict=True)):
-            if form not in ("exact", "auto"):
-                compared = self.heads[part](rows) if self.heads else rows
-                found.append(Kernel(name, compared, self._map(form), self.options.temperature))
-        return tuple(found), "" if found else "The negative term was computed exactly, without random features."
-
-    def watch(self, values: dict[str, Any]) -> None:
-        if values["clamped"] > self.options.max_clamped:
-            raise ValueError(clamp_message(values["clamped"], self.options.temperature))
+        rows = self._headed(z.split(self.widths, dim=1))
+        return list(zip(names, rows, strict=True))

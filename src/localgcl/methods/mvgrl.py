@@ -11,8 +11,7 @@ from localgcl.graph import Graph
 from localgcl.losses import mvgrl_loss
 from localgcl.methods.base import Batch, Method, Terms
 from localgcl.methods.dgi import DGI
-from localgcl.methods.mode import MODE_HELP, Mode, choose_mode
-from localgcl.methods.parts import Bilinear, require_edges, require_gcn
+from localgcl.methods.parts import MODE_HELP, Bilinear, Mode, choose_mode, require_edges, require_gcn
 from localgcl.nn.augment import diffuse, shuffle_features
 from localgcl.nn.encoders import Inputs, build_encoder, with_dense_features
 from localgcl.nn.memory import FLOAT, encoder_memory

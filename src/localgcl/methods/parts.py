@@ -1,8 +1,10 @@
 """Small parts that several methods share."""
 
+import dataclasses
+import logging
 import math
 import warnings
-from typing import Any
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -10,7 +12,8 @@ from torch import Tensor, nn
 
 from localgcl.config import Config, LocalGCLWarning
 from localgcl.graph import Graph
-from localgcl.nn.features import MAPS
+from localgcl.system.devices import device_memory
+from localgcl.system.memory import in_bytes
 
 
 def require_edges(graph: Graph, why: str) -> None:
@@ -39,13 +42,6 @@ def warn_of_unused_weights(name: str, unweighted: str, graph: Graph) -> None:
     """Says once which part of the method `name` ignores the weights of a graph that has any (see `Method.unweighted`)."""
     if graph.weights is not None and unweighted:
         warnings.warn(f"{name}: {unweighted} ignore edge weights; all edges count alike there", LocalGCLWarning, stacklevel=3)
-
-
-def check_forms(forms: Any, count: int) -> list[str]:
-    """The forms of the negative term that a run recorded, one for each part; ValueError unless they are such."""
-    if not isinstance(forms, list | tuple) or len(forms) != count or not set(forms) <= {"exact", *MAPS}:
-        raise ValueError(f"negatives were chosen as {forms!r:.100}; give {count} of exact, {', '.join(MAPS)}")
-    return list(forms)
 
 
 def require_gcn(config: Config, why: str) -> None:
@@ -92,3 +88,53 @@ class Bilinear(nn.Module):
         if s.ndim == 1:
             return h @ (self.weight @ s) + self.bias
         return ((h @ self.weight) * s).sum(1) + self.bias
+
+
+Mode = Literal["auto", "faithful", "scalable"]
+"""Type of a method's `mode` option; `MODE_HELP` is its help text."""
+MODE_HELP = "faithful: as published; scalable: memory linear in the graph; auto: faithful where it fits a quarter of the memory"
+
+_SHARE = 4
+_log = logging.getLogger("localgcl")
+
+
+def fits_quarter(bytes_needed: int, device: torch.device) -> bool:
+    """Whether `bytes_needed` fit a quarter of the device's memory: the condition of mode "auto" for the faithful form."""
+    return bytes_needed <= device_memory(device) // _SHARE
+
+
+def in_mode(config: Config, bytes_needed: int, device: torch.device) -> Config:
+    """The settings with the form that mode "auto" takes, where the method has two and the choice is left."""
+    if getattr(config.options, "mode", None) != "auto":
+        return config
+    mode: Mode = "faithful" if fits_quarter(bytes_needed, device) else "scalable"
+    return dataclasses.replace(config, options=dataclasses.replace(config.options, mode=mode))
+
+
+def choose_mode(
+    asked: Mode, bytes_needed: int, device: torch.device, *, what: str, quiet: bool = False
+) -> Literal["faithful", "scalable"]:
+    """The form to take, decided before anything is allocated.
+
+    "auto" is faithful if `bytes_needed` fit a quarter of the device's memory: the card's, or the machine's for a CPU. The
+    logger "localgcl" logs the choice. "faithful" beyond that quarter stays faithful, with a warning.
+
+    Args:
+        asked: The user's `mode` option.
+        bytes_needed: Memory of one step of the faithful form, beyond the parameters.
+        device: The device it will run on.
+        what: What the bytes are for, such as "GRACE's pairs of 169,343 nodes".
+        quiet: Say nothing: an earlier batch logged the choice.
+    """
+    if asked == "scalable":
+        return "scalable"
+    fits = fits_quarter(bytes_needed, device)
+    chosen: Literal["faithful", "scalable"] = "faithful" if fits or asked == "faithful" else "scalable"
+    if not quiet:
+        sizes = f"{what}: {in_bytes(bytes_needed)} of {in_bytes(device_memory(device))} on {device}"
+        if asked == "auto":
+            _log.info("mode %s chosen for %s", chosen, sizes)
+        elif not fits:
+            message = f"mode is faithful, and it needs {sizes}; if that runs out of memory, take mode scalable"
+            warnings.warn(message, LocalGCLWarning, stacklevel=2)
+    return chosen

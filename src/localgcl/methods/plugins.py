@@ -27,20 +27,10 @@ FILES = "LOCALGCL_PLUGINS"
 Registry = dict[str, type[Method]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Plugins:
-    """What plug-ins brought, by name of the method.
-
-    Args:
-        origins: The file, or the package and its version.
-        broken: Why a package's method could not be loaded.
-    """
-
-    origins: dict[str, str] = dataclasses.field(default_factory=dict)
-    broken: dict[str, str] = dataclasses.field(default_factory=dict)
-
-
-LOADED = Plugins()
+ORIGINS: dict[str, str] = {}
+"""Where each plug-in's method comes from: the file, or the package and its version."""
+BROKEN: dict[str, str] = {}
+"""Why a package's method could not be loaded, by its name."""
 
 
 def load_installed(registry: Registry) -> None:
@@ -56,11 +46,11 @@ def load_installed(registry: Registry) -> None:
             kind = point.load()
             check_method(point.name, kind)
         except Exception as error:
-            LOADED.broken[point.name] = f"method {point.name!r} of {origin} did not load: {_in_a_line(error)}"
-            warnings.warn(LOADED.broken[point.name], LocalGCLWarning, stacklevel=2)
+            BROKEN[point.name] = f"method {point.name!r} of {origin} did not load: {_in_a_line(error)}"
+            warnings.warn(BROKEN[point.name], LocalGCLWarning, stacklevel=2)
             continue
         registry[point.name] = kind
-        LOADED.origins[point.name] = origin
+        ORIGINS[point.name] = origin
     for path in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
         load_file(path, registry)
 
@@ -73,7 +63,7 @@ def load_file(path: str | os.PathLike[str], registry: Registry) -> None:
         ValueError: It fails, registers nothing, or replaces a method.
     """
     file = Path(path).resolve()
-    if str(file) in LOADED.origins.values():
+    if str(file) in ORIGINS.values():
         return
     if not file.is_file():
         raise FileNotFoundError(f"there is no plug-in {path}; name a Python file that registers a method")
@@ -91,7 +81,7 @@ def load_file(path: str | os.PathLike[str], registry: Registry) -> None:
         registry.clear()
         registry.update(before)
         raise ValueError(f"plug-in {path} did not load: {_in_a_line(error)}") from error
-    LOADED.origins.update(dict.fromkeys(new, str(file)))
+    ORIGINS.update(dict.fromkeys(new, str(file)))
     known = [given for given in os.environ.get(FILES, "").split(os.pathsep) if given]
     if str(file) not in known:
         os.environ[FILES] = os.pathsep.join([*known, str(file)])
@@ -99,7 +89,7 @@ def load_file(path: str | os.PathLike[str], registry: Registry) -> None:
 
 def origin_of(method: str) -> dict[str, str]:
     """Where a plug-in's method comes from, as a run folder stores it; empty for other methods."""
-    return {"plugin": LOADED.origins[method]} if method in LOADED.origins else {}
+    return {"plugin": ORIGINS[method]} if method in ORIGINS else {}
 
 
 def missing_plugin(tables: Mapping[str, Any], registry: Registry) -> str:

@@ -3,15 +3,13 @@
 import dataclasses
 import os
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.methods import configure, find_method
+from localgcl.methods.base import NOTHING
 from localgcl.recipes import length_for, read_recipe, recipe
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +37,7 @@ def choose_settings(
     *,
     dataset: str | None = None,
     recipe_file: str | os.PathLike[str] | None = None,
-    given: Mapping[str, Any] = _NOTHING,
+    given: Mapping[str, Any] = NOTHING,
 ) -> Chosen:
     """The settings for `method` on `graph`; labels are not used.
 

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from localgcl.config import LARGEST_WEIGHT, MOST_DRAWN, Checked, Config, option
@@ -92,8 +92,8 @@ class SUGRL(Method):
         thinned = drop_entries(h, options.drop_positives, generator)
         assert isinstance(thinned, Tensor)
         neighbours = spmm(self.sampled_mean(batch.graph, generator), h)
-        n = h.shape[0]
-        negatives = torch.stack([_permutation(n, h.device, generator) for _ in range(options.num_negatives)])
+        draws = (torch.randperm(len(h), generator=generator, device=h.device) for _ in range(options.num_negatives))
+        negatives = torch.stack(list(draws))
         terms = margin_terms(h, self.average(batch, thinned), neighbours, negatives, margin=options.margin, slack=options.slack)
         loss = options.attraction * (terms.structure + terms.neighbours) + options.bounding * terms.bound
         return {"loss": loss, **terms._asdict()}
@@ -114,7 +114,3 @@ class SUGRL(Method):
 
     def embed(self, batch: Batch) -> Float[Tensor, "n d"]:
         return torch.nn.functional.normalize(self.average(batch, self.encoder(batch.inputs)))
-
-
-def _permutation(n: int, device: torch.device, generator: torch.Generator) -> Int[Tensor, " n"]:
-    return torch.randperm(n, generator=generator, device=device)

@@ -26,6 +26,8 @@ _TAIL = 1e-7
 _BLOCK = 2**25
 _DAMPING = 0.85
 _ITERATIONS = 200
+# The largest drop rate by importance.
+_CAP = 0.7
 
 
 def drop_edges(graph: Graph, rate: float | Float[Tensor, " m"], generator: torch.Generator) -> Graph:
@@ -107,13 +109,13 @@ def _sparse_diffusion(transposed: SparseMatrix, alpha: float, top_k: int) -> Spa
     return SparseMatrix(csr_tensor(kept.indptr, kept.indices, weights[weights > 0], (n, n)))
 
 
-def edge_drop_rates(graph: Graph, rate: float, centrality: Centrality = "degree", cap: float = 0.7) -> Float[Tensor, " m"]:
-    """GCA's drop rate of each stored edge: `rate` on average before the `cap`, less for edges to central nodes."""
-    return _drop_rates(node_centrality(graph, centrality)[graph.indices], rate, cap)
+def edge_drop_rates(graph: Graph, rate: float, centrality: Centrality = "degree") -> Float[Tensor, " m"]:
+    """GCA's drop rate of each stored edge: `rate` on average before the cap, less for edges to central nodes."""
+    return _drop_rates(node_centrality(graph, centrality)[graph.indices], rate)
 
 
 def feature_drop_rates(
-    graph: Graph, rate: float, centrality: Centrality = "degree", cap: float = 0.7, *, magnitudes: bool = False
+    graph: Graph, rate: float, centrality: Centrality = "degree", *, magnitudes: bool = False
 ) -> Float[Tensor, " f"]:
     r"""GCA's drop rate of each feature column f, whose centrality is $\sum_i c_i [x_{if} \ne 0]$.
 
@@ -126,7 +128,7 @@ def feature_drop_rates(
         total = weights.new_zeros(x.shape[1]).index_add_(0, x.col_indices(), values * weights[rows])
     else:
         total = weights @ (x.abs().double() if magnitudes else (x != 0).double())
-    return _drop_rates(total, rate, cap)
+    return _drop_rates(total, rate)
 
 
 def node_centrality(graph: Graph, kind: Centrality) -> Float[Tensor, " n"]:
@@ -155,7 +157,7 @@ def node_centrality(graph: Graph, kind: Centrality) -> Float[Tensor, " n"]:
     return c.flatten()
 
 
-def _drop_rates(centrality: Float[Tensor, " k"], rate: float, cap: float) -> Float[Tensor, " k"]:
+def _drop_rates(centrality: Float[Tensor, " k"], rate: float) -> Float[Tensor, " k"]:
     """min((max - s) / (max - mean) * rate, cap) for s the log centrality; `rate` for all if all are equally central.
 
     A centrality of zero (an all-zero column, a node outside the leading component) counts as the smallest of the others.
@@ -165,13 +167,13 @@ def _drop_rates(centrality: Float[Tensor, " k"], rate: float, cap: float) -> Flo
         return centrality.float()
     present = centrality > 1e-8 * centrality.max()
     if not bool(present.any()):
-        return torch.full_like(centrality, min(rate, cap), dtype=torch.float32)
+        return torch.full_like(centrality, min(rate, _CAP), dtype=torch.float32)
     score = torch.where(present, centrality, centrality[present].min()).log()
     spread = score.max() - score.mean()
     # Iterated centralities of a regular graph differ by rounding only; 1e-6 in a logarithm is no difference in importance.
     if float(spread) < 1e-6:
-        return torch.full_like(centrality, min(rate, cap), dtype=torch.float32)
-    return ((score.max() - score) / spread * rate).clamp(max=cap).float()
+        return torch.full_like(centrality, min(rate, _CAP), dtype=torch.float32)
+    return ((score.max() - score) / spread * rate).clamp(max=_CAP).float()
 
 
 def _nothing(rate: float | Tensor) -> bool:

@@ -1,42 +1,23 @@
 """Encoders by name: GCN, MLP and hops, from node features to embeddings."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
-from localgcl.nn.gcn import GCN
+from localgcl.nn.gcn import GCN as GCN
 from localgcl.nn.hops import Hops
-from localgcl.nn.layers import (
-    Encoder,
-    Inputs,
-    Layers,
-    RReLU,
-    drop_entries,
-    linear,
-    mlp_head,
-    readable,
-    with_dense_features,
-)
-from localgcl.nn.layerwise import refresh_layerwise
-from localgcl.ops.propagation import propagation
+from localgcl.nn.layers import Encoder as Encoder
+from localgcl.nn.layers import Inputs as Inputs
+from localgcl.nn.layers import Layers, linear, readable
+from localgcl.nn.layers import drop_entries as drop_entries
+from localgcl.nn.layers import mlp_head as mlp_head
+from localgcl.nn.layers import with_dense_features as with_dense_features
+from localgcl.nn.streamed import refresh_layerwise
 from localgcl.system.team import ALONE, Team
-
-__all__ = [
-    "ENCODERS",
-    "GCN",
-    "MLP",
-    "Encoder",
-    "Hops",
-    "Inputs",
-    "RReLU",
-    "build_encoder",
-    "drop_entries",
-    "mlp_head",
-    "propagation",
-    "with_dense_features",
-]
 
 
 class MLP(Layers, Encoder):
@@ -55,13 +36,7 @@ class MLP(Layers, Encoder):
         graph = with_dense_features(graph)
         return Inputs(graph.x, source=graph)
 
-    def take(
-        self,
-        inputs: Inputs,
-        rows: Int[Tensor, " b"],
-        sampled: int = 0,  # noqa: ARG002 - a GCN's
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> Inputs:
+    def take(self, inputs: Inputs, rows: Int[Tensor, " b"], /, *_: Any) -> Inputs:
         """The features of some nodes."""
         assert isinstance(inputs.source, Graph)
         return Inputs(readable(inputs.source.features(rows).to(self.device)))

@@ -20,10 +20,9 @@ from localgcl.nn.layers import (
     stays_sparse,
     with_dense_features,
 )
-from localgcl.nn.layerwise import layerwise, refresh_layerwise
+from localgcl.nn.streamed import layerwise, refresh_layerwise
 from localgcl.ops import SparseMatrix, spmm
-from localgcl.ops.flow import Averages, flow
-from localgcl.ops.propagation import propagation
+from localgcl.ops.propagation import Averages, flow, propagation
 from localgcl.system.team import ALONE, Team
 
 
@@ -62,9 +61,9 @@ class GCN(Layers, Encoder):
         return Inputs(graph.x, source=Averages.of(graph, self.self_loops))
 
     def take(
-        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None, /
     ) -> Inputs:
-        """The message flow to some nodes (see `ops.flow`), with the degrees of the whole graph.
+        """The message flow to some nodes (see `ops.propagation.flow`), with the degrees of the whole graph.
 
         Batch normalisation sees the rows that were drawn, which are not all nodes: with it a batch is not exact.
         """

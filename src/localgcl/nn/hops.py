@@ -10,7 +10,7 @@ Averaging needs no weights, so a channel reads rows and not a graph: a batch of 
 
 import dataclasses
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from localgcl.config import EncoderOptions
 from localgcl.graph import Graph
 from localgcl.graph.csr import csr_tensor
-from localgcl.nn.fourier import FourierColumns
+from localgcl.nn.columns import ColumnMap, FourierColumns, SparseProjection
 from localgcl.nn.gcn import GCN
-from localgcl.nn.hop_files import Made, channel_rows
 from localgcl.nn.layers import (
     Encoder,
     Hop,
@@ -35,7 +34,7 @@ from localgcl.nn.layers import (
     stays_sparse,
     wide_spmm,
 )
-from localgcl.nn.projection import SparseProjection
+from localgcl.nn.streamed import channel_rows
 from localgcl.ops import SparseMatrix, spmm
 from localgcl.ops.propagation import propagation
 from localgcl.system.team import ALONE, Team
@@ -195,8 +194,8 @@ class Hops(Encoder):
             self.register_buffer("components", torch.zeros(sum(widths), self.pca))
 
     @property
-    def made(self) -> Made:
-        """What makes the columns that channels read, where they do not read X itself."""
+    def columns(self) -> ColumnMap | None:
+        """Transforms X before the hops; None for identity."""
         return self.widen or self.narrow
 
     def inputs(self, graph: Graph, *, constant: bool = True, like: Inputs | None = None) -> Inputs:  # noqa: ARG002
@@ -210,7 +209,8 @@ class Hops(Encoder):
         matrices = {
             kind: propagation(graph, loops[kind]) for kind in {parse_channel(name).matrix for name in self.names} - {""}
         }
-        x = self._features(graph)
+        with torch.no_grad():
+            x = graph.x if self.columns is None else self.columns(graph.x)
         first = readable(x)
         stored = dict.fromkeys(matrices, (0, x))  # the highest power of each matrix so far: the next starts from it
         hops = {}
@@ -230,27 +230,10 @@ class Hops(Encoder):
         """The hops of a graph on disk are stored in files, which a team computes together."""
         if (mapped := graph.on_disk) is None:
             return self.inputs(graph)
-        hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.made, team)) for name in self.names)
+        hops = tuple(Hop(*channel_rows(mapped, *parse_channel(name), self.columns, team)) for name in self.names)
         return Inputs(hops[0].first, hops=hops)
 
-    @torch.no_grad()
-    def _features(self, graph: Graph) -> Tensor:
-        if self.made is None:
-            return graph.x
-        if self.widen is not None and graph.x.layout == torch.sparse_csr:
-            raise ValueError(
-                f"fourier is {self.widen.phases.numel()}, but the features are sparse; it is for dense tables, set it to 0"
-            )
-        made: Tensor = self.made(graph.x)
-        return made
-
-    def take(
-        self,
-        inputs: Inputs,
-        rows: Int[Tensor, " b"],
-        sampled: int = 0,  # noqa: ARG002 - a GCN's
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> Inputs:
+    def take(self, inputs: Inputs, rows: Int[Tensor, " b"], /, *_: Any) -> Inputs:
         """The hops of some nodes, on the device of the weights."""
         device = next(self.parameters()).device
         return dataclasses.replace(inputs, hops=tuple(hop.take(rows, device) for hop in inputs.hops))
@@ -264,8 +247,11 @@ class Hops(Encoder):
 
     def forward(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
         """The channels' unit rows side by side and, after training, their first principal components if `pca` asks for it."""
-        z = torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
+        z = self._unit_rows(inputs, generator)
         return (z - self.mean) @ self.components if self.pca and not self.training else z
+
+    def _unit_rows(self, inputs: Inputs, generator: torch.Generator | None = None) -> Float[Tensor, "n d"]:
+        return torch.cat([nn.functional.normalize(part, dim=1) for part in self.parts(inputs, generator)], dim=1)
 
     def refresh_rows(self, graph: Graph) -> None:
         """`refresh_statistics` over all nodes; where there are none to refresh, the hops of all nodes are not computed."""
@@ -280,8 +266,7 @@ class Hops(Encoder):
             channel.refresh_statistics(Inputs(hop.first, hop.matrix, hops=(hop,)))
         if self.pca:
             self.eval()
-            parts = [nn.functional.normalize(part, dim=1) for part in self.parts(inputs)]
-            z = torch.cat(parts, dim=1).double()
+            z = self._unit_rows(inputs).double()
             self.mean.copy_(z.mean(dim=0))
             _, vectors = torch.linalg.eigh(torch.cov(z.T, correction=0))  # eigenvalues ascend
             self.components.copy_(vectors.flip(1)[:, : self.pca])

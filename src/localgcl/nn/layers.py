@@ -15,7 +15,7 @@ from localgcl.graph import Graph
 from localgcl.graph.csr import as_features, features_to_scipy, select_rows
 from localgcl.graph.mapped import blocks
 from localgcl.ops import SparseMatrix, spmm
-from localgcl.ops.flow import Averages
+from localgcl.ops.propagation import Averages
 from localgcl.system.team import ALONE, Team
 
 # Below about this share of non-zeros a sparse product beats the dense one on a CPU.
@@ -140,7 +140,7 @@ class Encoder(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def take(
-        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None
+        self, inputs: Inputs, rows: Int[Tensor, " b"], sampled: int = 0, generator: torch.Generator | None = None, /
     ) -> Inputs:
         """What the encoder reads of some distinct nodes, on the device of its weights; each gives a row of embeddings.
 
@@ -188,7 +188,7 @@ class Layers(nn.Module, abc.ABC):
 
     @classmethod
     def columns_on_disk(cls, num_features: int, options: EncoderOptions, *, scaled: bool) -> tuple[int, str]:
-        """One layer's outputs are read while the next one's are written (see `nn.layerwise`)."""
+        """One layer's outputs are read while the next one's are written (see `nn.streamed`)."""
         widest = max(options.dim, options.hidden) if options.layers > 1 else options.dim
         return scaled * num_features + 2 * widest, "layers"
 

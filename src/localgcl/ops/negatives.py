@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from localgcl.ops.backends import Backend, fused
-from localgcl.ops.first_order import first_order
+from localgcl.ops.backends import Backend, first_order, fused
 from localgcl.ops.passes import Features, Passes, passes
 
 Reduce = Callable[[Tensor], Tensor]

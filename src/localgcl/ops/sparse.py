@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from localgcl.graph.csr import csr_tensor
-from localgcl.ops.first_order import first_order
+from localgcl.graph.csr import CSR, csr_tensor
+from localgcl.ops.backends import first_order
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,29 +34,25 @@ class SparseMatrix:
     def transposed(self) -> "SparseMatrix":
         if self.symmetric or self.transpose is not None:
             return self.transpose or self
-        columns, counts = self.csr.col_indices(), self.csr.crow_indices().diff()
-        rows = torch.arange(self.shape[0], device=columns.device).repeat_interleave(counts, output_size=columns.numel())
-        indptr = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=columns.device)
-        torch.cumsum(torch.bincount(columns, minlength=self.shape[1]), 0, out=indptr[1:])
-        return self._reversed(indptr, rows[self._order], self.csr.values())
+        return self._turned(self.csr.values())
 
     def with_values(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
         """The same pattern with other values, as dropout needs at each step. The transpose is not sorted again."""
-        csr, turned = self.csr, self.transposed.csr
-        changed = csr_tensor(csr.crow_indices(), csr.col_indices(), values, (csr.shape[0], csr.shape[1]))
-        return SparseMatrix(changed, transpose=self._reversed(turned.crow_indices(), turned.col_indices(), values))
+        pattern = self._pattern
+        changed = csr_tensor(pattern.indptr, pattern.indices, values, (pattern.num_rows, pattern.num_columns))
+        return SparseMatrix(changed, transpose=self._turned(values))
 
     def to(self, device: torch.device) -> "SparseMatrix":
         """The same matrix on another device; its transpose is computed there."""
         return self if self.csr.device == device else SparseMatrix(self.csr.to(device), symmetric=self.symmetric)
 
     @cached_property
-    def _order(self) -> Int[Tensor, " m"]:
-        """The position in this matrix of each entry of the transpose."""
-        return torch.argsort(self.csr.col_indices(), stable=True)
+    def _pattern(self) -> CSR:
+        return CSR(self.csr.crow_indices(), self.csr.col_indices(), self.shape[1])
 
-    def _reversed(self, indptr: Int[Tensor, " k"], indices: Int[Tensor, " m"], values: Float[Tensor, " m"]) -> "SparseMatrix":
-        return SparseMatrix(csr_tensor(indptr, indices, values[self._order], (self.shape[1], self.shape[0])))
+    def _turned(self, values: Float[Tensor, " m"]) -> "SparseMatrix":
+        indptr, indices, order = self._pattern.transposed
+        return SparseMatrix(csr_tensor(indptr, indices, values[order], (self.shape[1], self.shape[0])))
 
 
 def spmm(matrix: SparseMatrix, x: Float[Tensor, "k d"]) -> Float[Tensor, "n d"]:

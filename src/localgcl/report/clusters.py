@@ -12,7 +12,7 @@ from torch import Tensor
 
 from localgcl.evaluation.nearest_rows import COMPONENTS, in_components
 from localgcl.evaluation.task import normalised_rows
-from localgcl.ops.kmeans import kmeans
+from localgcl.ops.rows import kmeans
 from localgcl.report.findings import Cluster, Column
 from localgcl.report.nodes import Kind, Matrix, Subject, Table
 

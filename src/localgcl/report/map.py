@@ -11,7 +11,7 @@ from jaxtyping import Float32, Int32
 
 from localgcl.config import suggestion
 from localgcl.evaluation.nearest_rows import Nearest, nearest
-from localgcl.ops.principal import principal_directions
+from localgcl.ops.rows import principal_directions
 from localgcl.report.clusters import cluster_column, find_clusters
 from localgcl.report.findings import Column
 from localgcl.report.nodes import MOST_NODES, Subject, read_subject, read_table

@@ -17,7 +17,7 @@ from localgcl.graph import Graph
 from localgcl.graph.arrays import ids_memory
 from localgcl.graph.mapped import BLOCK
 from localgcl.methods import find_method
-from localgcl.methods.mode import in_mode
+from localgcl.methods.parts import in_mode
 from localgcl.nn.encoders import encoder_kind
 from localgcl.nn.hops import columns_read
 from localgcl.nn.layers import sparse_enough

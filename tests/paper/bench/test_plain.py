@@ -8,7 +8,7 @@ import torch
 from scipy.linalg import hadamard as scipy_hadamard
 from torch import Tensor
 
-from localgcl.nn.encoders import propagation
+from localgcl.ops.propagation import propagation
 from paper.bench import plain
 from tests.losses.problems import CLOSE, directions, seeded, with_gradient
 from tests.references import local as reference

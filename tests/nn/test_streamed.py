@@ -12,7 +12,7 @@ from localgcl.datasets import sbm
 from localgcl.graph import Graph
 from localgcl.graph.mapped import mapped
 from localgcl.graph.prepare import column_statistics, prepare
-from localgcl.nn import layerwise as module
+from localgcl.nn import streamed as module
 from localgcl.nn.encoders import GCN, MLP
 from tests.losses.problems import seeded
 from tests.references.folders import stored
