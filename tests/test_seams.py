@@ -36,8 +36,10 @@ def sniffs(tree: ast.AST) -> Iterator[tuple[int, str]]:
             if words & NAMES:
                 yield node.lineno, "name"
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            # config.options.masked, or method.options.x
-            if node.value.attr == "options" and not (isinstance(node.value.value, ast.Name) and node.value.value.id == "self"):
+            # config.options.masked, or model.method.options.x
+            owner = node.value.value
+            named = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
+            if node.value.attr == "options" and named in ("config", "method"):
                 yield node.lineno, "options"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if (

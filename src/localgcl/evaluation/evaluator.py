@@ -209,16 +209,22 @@ def _score_classes(
     x, graph = read_embeddings(z), read_graph(graph_or_labels)
     if x.shape[0] != graph.num_nodes:
         raise ValueError(f"z has {x.shape[0]} rows, but there are {graph.num_nodes} labels; give one row per node, in order")
+    assert graph.y is not None  # read_graph has seen to it
+    names = graph.class_names
+    # Before splits are drawn: the message names the class that is too small.
+    read = read_classes(graph.y, learnt=probe.uses_splits, names=names) if tests else None
     chosen, how = choose_splits(graph, splits, **drawn) if probe.uses_splits else Drawn((), "")
-    known = graph if tests else hide_test_labels(graph, chosen)
-    assert known.y is not None  # read_graph has seen to it
-    y, classes = read_classes(known.y, learnt=probe.uses_splits and tests, names=graph.class_names)
+    if read is None:
+        hidden = hide_test_labels(graph, chosen).y
+        assert hidden is not None
+        read = read_classes(hidden, learnt=False, names=names)
+    y, classes = read
     if probe.uses_splits:
-        tasks = read_tasks(x, y, classes, chosen, validates=probe.validates, tests=tests, names=graph.class_names)
+        tasks = read_tasks(x, y, classes, chosen, validates=probe.validates, tests=tests, names=names)
     else:
         nothing = torch.zeros(0, dtype=torch.int64)
         tasks = [Task(x, y, len(classes), nothing, nothing, nothing, "all nodes")]
-    called = [str(label) if graph.class_names is None else graph.class_names[label] for label in classes.tolist()]
+    called = [str(label) if names is None else names[label] for label in classes.tolist()]
     return _scores(probe, tasks, how, seed, choose_device(str(device)), called)
 
 
