@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         widths.append(dim)
         return "exact" if dim < 50 else "sorf"
 
-    for module in ("methods.local_gcl", "losses.local"):
+    for module in ("methods.negatives", "losses.local"):
         monkeypatch.setattr(f"localgcl.{module}.choose_negatives", choose)
     return widths
 
@@ -108,7 +108,7 @@ def test_the_machine_is_asked_a_few_times_a_run(monkeypatch: pytest.MonkeyPatch)
         return chosen[-1]
 
     monkeypatch.setattr(limits, "_read", counted)
-    for module in ("methods.local_gcl", "losses.local"):
+    for module in ("methods.negatives", "losses.local"):
         monkeypatch.setattr(f"localgcl.{module}.choose_negatives", noted)
     fit(GRAPH, configure("local-gcl", {**UNEQUAL, "batch": 100}))
     assert len(chosen) == 2  # channels; there were 321 calls in such a run

@@ -79,15 +79,6 @@ def declared_method(config: Config, num_inputs: int) -> Method | None:
         return None
 
 
-def declared_state(config: Config, num_inputs: int) -> Mapping[str, Tensor] | None:
-    """Names, shapes and types of the weights that `config` declares; None where `declared_method` is.
-
-    A file of a kilobyte may ask for a network of terabytes: this is compared with the file before anything is allocated.
-    """
-    method = declared_method(config, num_inputs)
-    return None if method is None else method.state_dict()
-
-
 def check_tensors(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Raises ValueError unless every expected tensor is stored, with its shape and type. More of them may be stored."""
     for name, tensor in expected.items():
