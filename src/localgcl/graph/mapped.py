@@ -45,16 +45,16 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
         csr.indices,
         x if isinstance(x, Tensor) else x.to_torch(),
         None if y is None else _tensor(y),
-        _splits(folder, header),
-        _node_ids(folder, header),
-        header.name,
-        csr,
-        header.feature_names,
-        csr.weights,
-        folder,
-        header.classes,
-        header.encoding,
-        header.structural,
+        splits=_splits(folder, header),
+        node_ids=_node_ids(folder, header),
+        name=header.name,
+        structure=csr,
+        feature_names=header.feature_names,
+        weights=csr.weights,
+        folder=folder,
+        class_names=header.classes,
+        encoding=header.encoding,
+        structural=header.structural,
         trusted=True,
     )
 
@@ -175,7 +175,7 @@ class MappedGraph(Graph):
 
 
 def mapped(graph: Graph, preparation: Preparation, statistics: ColumnStatistics, cache: Path) -> MappedGraph:
-    """Prepares the graph of a folder without reading it. Its edges are undirected, without repeats and loops, already."""
+    """The prepared graph of a folder, which is not read: its edges are undirected, without repeats and loops, already."""
     for name, needed in (("symmetrise", True), ("drop_loops", True), ("parallel_edges", "drop")):
         if getattr(preparation, name) != needed:
             raise ValueError(

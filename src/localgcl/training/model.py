@@ -112,7 +112,7 @@ class Model:
             yield _finite(block.cpu())
 
     def prepared(self, graph: Graph, cache: "Path | None" = None) -> Graph:
-        """The graph as the method reads it: in memory, or mapped; `cache` may keep rows that the graph folder cannot."""
+        """The graph as the method reads it: in memory, or mapped. `cache` keeps rows if the graph folder cannot."""
         if not type(self.method).reads_from_disk(graph, self.config):
             return prepare(graph, self.config.preparation, self.statistics)
         if (reason := encoder_kind(self.config.encoder).unstreamable(self.config.encoder)) is not None:
@@ -208,7 +208,7 @@ class Model:
 
 
 def statistics_for(graph: Graph, config: Config) -> ColumnStatistics:
-    """Column statistics of the training graph."""
+    """Column statistics of the training graph (see `column_statistics`), read in blocks where the method reads from disk."""
     on_disk = find_method(config.method).reads_from_disk(graph, config)
     return (mapped_statistics if on_disk else column_statistics)(graph, config.preparation.scaling)
 

@@ -80,18 +80,18 @@ class Ranks(Team):
     def _sum(self, vector: Tensor) -> Tensor:
         started = time.perf_counter()
         message = vector.detach().to("cpu", copy=True)  # gloo sums in main memory; the vectors are small
-        with noticing():
+        with naming_lost_ranks():
             dist.all_reduce(message, group=self.steps)
         self.traffic.seconds += time.perf_counter() - started
         return message.to(vector.device)
 
     def barrier(self) -> None:
-        with noticing():
+        with naming_lost_ranks():
             dist.barrier(group=self.waits)
 
     def broadcast(self, value: T) -> T:
         values = [value if self.rank == 0 else None]
-        with noticing():
+        with naming_lost_ranks():
             dist.broadcast_object_list(values, group_src=0, group=self.waits)
         result: T = values[0]  # type: ignore[assignment]  # what rank 0 put in
         return result
@@ -116,7 +116,7 @@ class Ranks(Team):
         return device
 
     def summary(self) -> str:
-        """What this rank has handed over, and how long it waited."""
+        """One line about what this rank has handed over, and how long it waited."""
         sent = self.traffic
         return (
             f"each rank summed {sent.negatives / 2**20:.1f} MiB for negatives and {sent.gradients / 2**20:.1f} MiB of "
@@ -151,7 +151,7 @@ def join_ranks() -> Iterator[Ranks]:
     """
     mine = not dist.is_initialized()  # Ray makes the group itself
     short, long = (datetime.timedelta(seconds=seconds) for seconds in (STEP_SECONDS, _WAIT_SECONDS))
-    with noticing():
+    with naming_lost_ranks():
         if mine:
             store, rank, size = next(iter(rendezvous("env://", timeout=short)))
             dist.init_process_group("gloo", store=unused_part(store, rank, size), rank=rank, world_size=size, timeout=short)
@@ -212,8 +212,8 @@ def _silence() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def noticing() -> Iterator[None]:
-    """Says plainly that another rank is lost, where torch has no error of its own for it."""
+def naming_lost_ranks() -> Iterator[None]:
+    """Raises LostRank in place of torch's RuntimeError, which is all it has for a lost rank."""
     try:
         yield
     except RuntimeError as error:
@@ -224,5 +224,5 @@ def noticing() -> Iterator[None]:
 
 
 def restarts() -> int:
-    """How often torchrun has started the ranks of this machine again."""
+    """Number of times that torchrun has started the ranks of this machine again."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

@@ -194,7 +194,7 @@ def _in_background(work: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
 
 
 def _explained(failure: Exception) -> Exception:
-    """One line where workers were lost time and again; what they raised, where that is a defect."""
+    """The error to raise for a failed run: what a worker raised if that is a defect, else one line about lost workers."""
     raised: list[Exception] = list(getattr(failure, "worker_failures", {}).values())
     # Ray's own errors, which have no common class, are those of workers that died.
     defects = [error for error in raised if not (isinstance(error, OSError) or type(error).__module__.startswith("ray."))]
@@ -264,7 +264,7 @@ class Desk:
 
 @contextlib.contextmanager
 def reporting(write: Callable[[Kind, str], Any]) -> Iterator[None]:
-    """Writes the library's notes and warnings to the desk."""
+    """While active, `write` takes the library's notes and warnings."""
     handler = logging.Handler()
     handler.emit = lambda record: write("note", record.getMessage())  # type: ignore[method-assign]
     level = _LOGGER.level
@@ -283,7 +283,7 @@ def reporting(write: Callable[[Kind, str], Any]) -> Iterator[None]:
 
 
 def repeat(said: list[tuple[Kind, str]], say: Callable[[str], None]) -> None:
-    """Says here what was written to the desk elsewhere."""
+    """Says, logs or warns in this process what the ranks wrote to the desk."""
     for kind, text in said:
         if kind == "line":
             say(text)
@@ -305,7 +305,7 @@ class Ray(Engine):
     def run(self, task: Task, say: Say) -> None:
         assert self.workers is not None
         task.check(self.workers)
-        task = task.elsewhere()
+        task = task.with_absolute_paths()
         place = Path(task.folder).parent
         place.mkdir(parents=True, exist_ok=True)
         with storage_in(place) as storage, connected(self.workers, self.threads, self.device) as worker:

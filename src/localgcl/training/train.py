@@ -1,4 +1,4 @@
-"""train: from a request to a run folder, by one process or by a team. An engine starts the team (see `engines`)."""
+"""Training and embedding into a run folder as a user asks, by one process or by a team (see `engines`)."""
 
 import dataclasses
 import os
@@ -67,8 +67,8 @@ class Request:
         if not self.resume:
             configure(self.method or DEFAULT, self.settings)
 
-    def elsewhere(self) -> "Request":
-        """This request for processes that run in another folder: its paths are absolute."""
+    def with_absolute_paths(self) -> "Request":
+        """This request for processes that run in another folder."""
         source = self.read_source()
         assert isinstance(source, Source)
         source = Source(**source.to_dict())
