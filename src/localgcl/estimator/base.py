@@ -71,8 +71,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     @property
     def _n_features_out(self) -> int:
-        """Columns of the embeddings, which `get_feature_names_out` names. A method may give others than `dim`, so three nodes
-        are embedded to see."""
+        """Number of columns of the embeddings, which `get_feature_names_out` names.
+
+        It may differ from `dim`, so three nodes are embedded to see.
+        """
         ring = Graph.from_edges([0, 1, 2], [1, 2, 0], x=np.ones((3, self.model_.num_inputs), np.float32)).symmetrized()
         return self.model_.embed_prepared(ring).shape[1]
 

@@ -202,6 +202,7 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a row of metrics.csv, without empty cells; ValueError if the row is damaged."""
     values = {name: float(value) for name, value in row.items() if name is not None and value}
     if None in row or not _ALWAYS.issubset(values) or not 0 <= values["step"] < math.inf:
         cells = f"{list(row.values())!r:.200}"
@@ -273,6 +274,7 @@ def reason_of_failure(folder: Path) -> str | None:
 
 
 def _next(folder: Path) -> Path:
+    """The first of failed-1, failed-2... that is not there yet."""
     number = 1
     while (folder / f"failed-{number}").exists():
         number += 1

@@ -149,8 +149,7 @@ class Session:
     def restored(self, method: Method, optimiser: torch.optim.Optimizer) -> Progress:
         """How far the run had come, its newest checkpoint loaded into the given objects; the start for a new run."""
         folder = None if self.run is None else self.run.path
-        found = load_checkpoint(folder, method, optimiser, self.generator, self.team) if self.resume else None
-        state = found or Progress()
+        state = load_checkpoint(folder, method, optimiser, self.generator, self.team) if self.resume else Progress()
         if self.run is not None:
             self.rows[:] = [row for row in self.run.read_metrics() if row["step"] < state.step]
         self._started = time.perf_counter() - state.seconds

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,13 @@ from localgcl.system.devices import choose_device
 from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
 from localgcl.training.embedding import write_array
+from localgcl.training.engines import Say
 from localgcl.training.fit import fit
 from localgcl.training.memory import reading_memory
 from localgcl.training.model import Model
 from localgcl.training.preflight import check_files, in_fitting_batches
 from localgcl.training.run import EMBEDDINGS, RunFolder, default_folder
 from localgcl.training.session import Callback
-
-Say = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +134,10 @@ def train(
         say(
             f"{team.size} ranks share batches of {config.training.batch} nodes; negatives by random features, summed over ranks"
         )
+    read_peak_bytes = 0  # of a graph that was not read here
+    if isinstance(source, Source):
+        structural = source.edges is not None and source.features is None
+        read_peak_bytes = reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)
     model = fit(
         graph,
         config,
@@ -146,7 +149,7 @@ def train(
         callbacks=callbacks,
         progress_bar=request.progress_bar,
         force_memory=request.force_memory,
-        read_peak_bytes=_read_peak_bytes(source, graph),
+        read_peak_bytes=read_peak_bytes,
         say=say,
     )
     columns = write_array(out / EMBEDDINGS, model, graph, team, cache=out, progress_bar=request.progress_bar)
@@ -192,11 +195,3 @@ def choose_config(
     if line:
         say(line)
     return config
-
-
-def _read_peak_bytes(source: Source | Graph, graph: Graph) -> int:
-    """Bytes that reading the graph took at its peak; 0 where it was not read here, or is mapped."""
-    if isinstance(source, Graph):
-        return 0
-    structural = source.edges is not None and source.features is None
-    return reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)

@@ -68,7 +68,7 @@ def _seal(digest: str) -> bytes:
 
 
 def declared_method(config: Config, num_inputs: int) -> Method | None:
-    """The method that `config` declares, its tensors without memory, whatever their sizes.
+    """The method that `config` declares, on torch's meta device: its tensors have shapes and take no memory.
 
     None for a method that computes with values when it is built, which tensors without memory do not have.
     """
