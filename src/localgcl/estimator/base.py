@@ -21,7 +21,17 @@ Array = NDArray[Any]
 Estimator = TypeVar("Estimator", bound="GraphTransformer")
 
 
-class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class UnlabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A scikit-learn transformer that needs no labels, of input that scikit-learn does not check."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.no_validation = True
+        return tags
+
+
+class GraphTransformer(UnlabelledTransformer):
     """What all estimators share; subclasses say which settings were asked for."""
 
     model_: Model
@@ -106,12 +116,6 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _of(cls: type[Estimator], config: Config) -> Estimator:
         """An unfitted estimator with the settings of `config`."""
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        tags.no_validation = True
-        return tags
 
 
 def with_index(estimator: Any, z: Array, node_ids: Array) -> Any:

@@ -112,22 +112,28 @@ def train(
     out = request.folder
     begun = RunFolder.open(out) if request.resume or (team.reduce is not None and (out / "config.toml").is_file()) else None
     run = begun if request.resume or team.is_restart(None if begun is None else begun.made) else None
+    method = request.method or DEFAULT
     if run is None:
-        configure(request.method or DEFAULT, request.settings)  # raises if a setting is wrong, before a graph is read
+        configure(method, request.settings)  # raises if a setting is wrong, before a graph is read
     else:
         stored = read_recipe(request.recipe, source.name) if request.recipe else {}
-        method = {"method": request.method} if request.method else {}
-        run.check_same({**known, **stored, **request.settings, **method})
+        named = {"method": method} if request.method else {}
+        run.check_same({**known, **stored, **request.settings, **named})
     if isinstance(source, Source) and source.edges is not None:
         check_files(source.edges, source.features, force=request.force_memory)
     graph = source.read() if isinstance(source, Source) else source
     if run is None:
         say(repr(graph))
-        asked = request.method or DEFAULT, graph, request.settings
-        dataset = source.dataset if isinstance(source, Source) else None
-        fitting = not request.force_memory and team.reduce is None
-        config = choose_config(*asked, say, dataset=dataset, recipe=request.recipe, fitting=fitting)
-        config = team.broadcast(config)
+        chosen = choose_config(
+            method,
+            graph,
+            request.settings,
+            say,
+            dataset=source.dataset if isinstance(source, Source) else None,
+            recipe=request.recipe,
+            fitting=not request.force_memory and team.reduce is None,
+        )
+        config = team.broadcast(chosen)
     else:
         config = run.config
     if team.reduce is not None:
