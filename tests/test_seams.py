@@ -16,15 +16,13 @@ from localgcl.methods import METHODS
 from localgcl.methods.base import Method
 from localgcl.nn.encoders import ENCODERS
 from localgcl.nn.layers import Encoder, Layers
-from localgcl.system.team import Alone
+from localgcl.system.team import Team
 from localgcl.training.ranks import Ranks
 
 ROOT = Path(localgcl.__file__).parent
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("methods", "nn"))
 NAMES = {*METHODS, *ENCODERS}
-CLASSES = {
-    kind.__name__ for kind in (*METHODS.values(), *ENCODERS.values(), Method, Encoder, Layers, MappedGraph, Ranks, Alone)
-}
+CLASSES = {kind.__name__ for kind in (*METHODS.values(), *ENCODERS.values(), Method, Encoder, Layers, MappedGraph, Ranks, Team)}
 
 
 def sniffs(tree: ast.AST) -> Iterator[tuple[int, str]]:

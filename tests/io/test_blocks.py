@@ -14,7 +14,7 @@ import pytest
 from localgcl.graph.mapped import blocks
 from localgcl.io.export import write_blocks
 from localgcl.io.numpy_files import write_rows
-from localgcl.system.team import Alone, share
+from localgcl.system.team import Team, share
 
 Z = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
 IDS = np.array([f"n{i}" for i in range(10)])
@@ -74,7 +74,7 @@ def test_an_existing_file_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> N
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), Z)
 
 
-class Threads(Alone):
+class Threads(Team):
     """Processes as threads: they meet at a barrier, and the first one's value is passed on."""
 
     def __init__(self, rank: int, size: int, gate: threading.Barrier, values: list[Any]) -> None:

@@ -15,7 +15,7 @@ from localgcl.training.train import Request
 
 KILLED = "killed-once"
 STEP = 13
-TRAINING, EMBEDDING = Request.elsewhere, Parts.elsewhere
+TRAINING, EMBEDDING = Request.with_absolute_paths, Parts.with_absolute_paths
 
 
 @dataclasses.dataclass(frozen=True)

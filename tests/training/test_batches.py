@@ -17,7 +17,7 @@ from localgcl.graph.csr import CSR
 from localgcl.methods import METHODS, Batch, configure, find_method
 from localgcl.methods.local_gcl import LocalGCL
 from localgcl.nn.encoders import Inputs
-from localgcl.system.team import ALONE, Alone, Team
+from localgcl.system.team import ALONE, Team
 from localgcl.training import Interrupted, Model, fit
 from localgcl.training.ranks import Ranks
 
@@ -87,7 +87,7 @@ def test_the_loop_hands_the_sum_over_ranks_to_the_loss() -> None:
     """Two ranks that hold the same nodes: S is twice as large, so each log-sum grows by log 2."""
     calls: list[int] = []
 
-    class Twice(Alone):
+    class Twice(Team):
         """A team of one whose sums count it twice."""
 
         def reduce(self, vector: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ class Training:
         (path,) = folder.glob("checkpoint-*")
         return path
 
-    def load(self, folder: Path) -> Progress | None:
+    def load(self, folder: Path) -> Progress:
         return load_checkpoint(folder, self.method, self.optimiser, self.generator)
 
 
@@ -66,7 +66,6 @@ def test_a_run_is_given_back_whole(trained: Training, tmp_path: Path) -> None:
     other = Training(1)
     progress = other.load(tmp_path)
 
-    assert progress is not None
     assert progress.numbers() == {"step": 2, "seconds": 1.5, "best_loss": 0.25, "best_step": 1}
     torch.testing.assert_close(progress.best, best, rtol=0, atol=0)
     torch.testing.assert_close(other.method.state_dict(), trained.method.state_dict(), rtol=0, atol=0)
@@ -81,7 +80,6 @@ def test_a_run_is_given_back_whole(trained: Training, tmp_path: Path) -> None:
 def test_a_run_that_has_no_best_weights_yet(trained: Training, tmp_path: Path) -> None:
     trained.save(tmp_path, Progress(step=2))
     progress = Training(1).load(tmp_path)
-    assert progress is not None
     assert progress.best == {}
     assert progress.best_loss == math.inf
 
@@ -97,7 +95,6 @@ def test_the_newest_wins_and_older_ones_are_removed(trained: Training, tmp_path:
     old.write_bytes(content)
     other = Training(1)
     progress = other.load(tmp_path)
-    assert progress is not None
     assert progress.step == 10
     torch.testing.assert_close(other.method.state_dict(), trained.method.state_dict(), rtol=0, atol=0)
 
@@ -130,10 +127,9 @@ def test_a_temporary_file_left_behind_is_ignored(trained: Training, tmp_path: Pa
     half = tmp_path / ".checkpoint-00000099-0123456789abcdef.safetensors.localgcl-89abcdef.safetensors"
     half.write_bytes(b"half a file")
     assert not has_checkpoint(tmp_path)
-    assert trained.load(tmp_path) is None
+    assert trained.load(tmp_path) == Progress()
     trained.save(tmp_path, Progress(step=2))
     progress = Training(1).load(tmp_path)
-    assert progress is not None
     assert progress.step == 2
 
 
@@ -151,7 +147,6 @@ def test_a_write_that_fails_keeps_the_older_one(trained: Training, tmp_path: Pat
         save_checkpoint(tmp_path, trained.method, trained.optimiser, trained.generator, Progress(step=3))
     assert list(tmp_path.iterdir()) == [path]
     progress = Training(1).load(tmp_path)
-    assert progress is not None
     assert progress.step == 2
 
 
@@ -159,7 +154,7 @@ def test_has_and_remove(trained: Training, tmp_path: Path) -> None:
     for name in ("weights.safetensors", "config.toml"):
         (tmp_path / name).touch()
     assert not has_checkpoint(tmp_path)
-    assert trained.load(tmp_path) is None
+    assert trained.load(tmp_path) == Progress()
     remove_checkpoints(tmp_path)  # nothing to do is no error
     path = trained.save(tmp_path, Progress(step=2))
     assert has_checkpoint(tmp_path)

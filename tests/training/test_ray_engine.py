@@ -108,7 +108,6 @@ def test_workers_share_the_gpus(workers: int, gpus: int, device: str, share: flo
     use(FakeRay(gpus=gpus), monkeypatch)
     with connected(workers, 4, device) as worker:
         assert worker == Worker(4, share)
-        assert worker.environment == {"OMP_NUM_THREADS": "4"}
 
 
 def test_a_cluster_that_is_too_small_is_waited_for_and_this_is_said(
@@ -117,11 +116,6 @@ def test_a_cluster_that_is_too_small_is_waited_for_and_this_is_said(
     use(FakeRay(cpus=4), monkeypatch)
     with caplog.at_level(logging.INFO, logger="localgcl"), connected(8, 1, "cpu"):
         assert "the cluster has 4 CPUs, and the workers take 8; waiting for more" in caplog.text
-
-
-def test_workers_must_be_some() -> None:
-    with pytest.raises(ValueError, match="workers is 0; it must be at least 1"), connected(0, 1, "cpu"):
-        pass
 
 
 def test_without_ray_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,10 @@ from localgcl.datasets.source import Source
 from localgcl.methods import METHODS
 from localgcl.system.files import check_there, check_writable
 from localgcl.system.text import shown
+from localgcl.training.engines import Say
 from localgcl.training.replacement import check_replaceable, replaced_run
 from localgcl.training.run import RunFolder, check_vacant, default_folder
-from localgcl.training.train import Request, Say
+from localgcl.training.train import Request
 
 DESCRIPTION = (
     "Learn node embeddings from a graph, without labels. Settings not given come from the data set's recipe, or are "

@@ -13,16 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from localgcl.config import Config
 from localgcl.graph import Graph
 from localgcl.io.convert import as_graph
-from localgcl.methods.settings import choose_settings
 from localgcl.training import Callback, Model, fit
-from localgcl.training.train import in_fitting_memory
+from localgcl.training.train import choose_config
 
 _LOG = logging.getLogger("localgcl")
 Array = NDArray[Any]
 Estimator = TypeVar("Estimator", bound="GraphTransformer")
 
 
-class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class UnlabelledTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A scikit-learn transformer that needs no labels, of input that scikit-learn does not check."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.no_validation = True
+        return tags
+
+
+class GraphTransformer(UnlabelledTransformer):
     """What all estimators share; subclasses say which settings were asked for."""
 
     model_: Model
@@ -31,27 +40,20 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """The method, and the settings that were given (None stands for: chosen from the graph)."""
         raise NotImplementedError
 
-    def _config(self, graph: Graph) -> Config:
-        method, asked = self._asked()
-        given = {name: value for name, value in asked.items() if value is not None}
-        chosen = choose_settings(method, graph, given=given)
-        _LOG.info(chosen.explain())
-        if getattr(self, "force_memory", False):
-            return chosen.config
-        return in_fitting_memory(chosen.config, graph, {**chosen.values, **given}, _LOG.info, stored=False)
-
     def fit(self: Estimator, X: Any, y: Any = None, *, callbacks: tuple[Callback, ...] = ()) -> Estimator:  # noqa: ARG002
         """Learns an encoder from the graph X (a `Graph` or anything `as_graph` takes). y is ignored: no labels are used.
 
         `callbacks` are called with each logged row (see `localgcl.training.Callback`).
         """
-        graph = as_graph(X)
+        graph, force = as_graph(X), bool(getattr(self, "force_memory", False))
+        method, asked = self._asked()
+        given = {name: value for name, value in asked.items() if value is not None}
         self.model_ = fit(
             graph,
-            self._config(graph),
+            choose_config(method, graph, given, _LOG.info, fitting=not force, stored=False),
             callbacks=callbacks,
             progress_bar=bool(getattr(self, "verbose", False)),
-            force_memory=bool(getattr(self, "force_memory", False)),
+            force_memory=force,
             say=_LOG.info,
         )
         self.n_features_in_ = graph.num_features
@@ -79,8 +81,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     @property
     def _n_features_out(self) -> int:
-        """Columns of the embeddings, which `get_feature_names_out` names. A method may give others than `dim`, so three nodes
-        are embedded to see."""
+        """Number of columns of the embeddings, which `get_feature_names_out` names.
+
+        It may differ from `dim`, so three nodes are embedded to see.
+        """
         ring = Graph.from_edges([0, 1, 2], [1, 2, 0], x=np.ones((3, self.model_.num_inputs), np.float32)).symmetrized()
         return self.model_.embed_prepared(ring).shape[1]
 
@@ -112,12 +116,6 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _of(cls: type[Estimator], config: Config) -> Estimator:
         """An unfitted estimator with the settings of `config`."""
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        tags.no_validation = True
-        return tags
 
 
 def with_index(estimator: Any, z: Array, node_ids: Array) -> Any:

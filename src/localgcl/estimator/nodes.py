@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from localgcl.estimator.base import GraphTransformer, with_index
+from localgcl.estimator.base import GraphTransformer, UnlabelledTransformer, with_index
 from localgcl.estimator.local_gcl import LocalGCL
 from localgcl.graph import Graph
 from localgcl.io.ids import as_ids
@@ -24,11 +24,12 @@ class _Trained(NamedTuple):
     z: Array
 
     def serves(self, graph: Graph, asked: GraphTransformer) -> bool:
+        """Whether this is what an embedder with the settings of `asked` would learn from the graph."""
         same = type(self.embedder) is type(asked) and self.embedder.get_params() == asked.get_params()
         return self.graph is graph and same
 
 
-class NodeEmbeddings(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NodeEmbeddings(UnlabelledTransformer):
     """Embeddings of the nodes of one graph by their ids, so that scikit-learn can divide the nodes.
 
     The embedder learns from the whole graph without labels, from nodes of the test folds too; only what follows it in a
@@ -100,9 +101,3 @@ class NodeEmbeddings(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         copy: NodeEmbeddings = super().__sklearn_clone__()
         copy._last = self._shared()
         return copy
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        tags.no_validation = True
-        return tags

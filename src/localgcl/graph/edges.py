@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -69,10 +69,8 @@ def weighted_edges(
     return source, target, unless_ones(checked)
 
 
-def check_weights(weights: Tensor | None, source: Int[Tensor, " m"], target: Int[Tensor, " m"], ids: NDArray[Any]) -> None:
+def check_weights(weights: Tensor, source: Int[Tensor, " m"], target: Int[Tensor, " m"], ids: NDArray[Any]) -> None:
     """ValueError unless every edge has one finite weight above 0."""
-    if weights is None:
-        return
     if weights.dtype != torch.float32 or weights.shape != target.shape:
         raise ValueError(
             f"edge weights have shape {tuple(weights.shape)} and type {weights.dtype}; give {target.numel()} float32 numbers"
@@ -86,9 +84,9 @@ def check_weights(weights: Tensor | None, source: Int[Tensor, " m"], target: Int
         )
 
 
-def unless_ones(weights: Float[Tensor, " m"] | None) -> Float[Tensor, " m"] | None:
+def unless_ones(weights: Float[Tensor, " m"]) -> Float[Tensor, " m"] | None:
     """The weights; None where all are 1."""
-    return None if weights is None or bool((weights == 1).all()) else weights
+    return None if bool((weights == 1).all()) else weights
 
 
 def edge_namer(source: Any, target: Any, node_ids: NDArray[Any]) -> Callable[[int], str]:
@@ -144,8 +142,10 @@ def undirected(csr: CSR) -> CSR:
 def selected(nodes: Tensor, csr: CSR) -> Int[Tensor, " k"]:
     """The positions of distinct nodes, given as such or as a mask; ValueError if one is named twice."""
     if nodes.dtype == torch.bool:
-        nodes = _positions(nodes, csr.num_rows)
-    nodes = nodes.to(csr.indices.device)
+        if nodes.shape != (csr.num_rows,):
+            raise ValueError(f"the mask has shape {tuple(nodes.shape)}; give one value for each of {csr.num_rows} nodes")
+        nodes = nodes.nonzero().flatten()
+    nodes = nodes.to(csr.device)
     order = torch.arange(nodes.numel(), device=nodes.device)
     position = torch.full((csr.num_rows,), -1, device=nodes.device)
     position[nodes] = order
@@ -163,9 +163,3 @@ def induced(csr: CSR, nodes: Int[Tensor, " k"]) -> CSR:
     inside = (source >= 0) & (target >= 0)
     weights = None if csr.weights is None else unless_ones(csr.weights[inside])
     return sort_edges(source[inside], target[inside], nodes.numel(), weights)
-
-
-def _positions(mask: Bool[Tensor, " n"], num_nodes: int) -> Int[Tensor, " k"]:
-    if mask.shape != (num_nodes,):
-        raise ValueError(f"the mask has shape {tuple(mask.shape)}; give one value for each of {num_nodes} nodes")
-    return mask.nonzero().flatten()

@@ -265,9 +265,7 @@ class Graph:
         """The same nodes with other edges, which are checked; `weights` as for `from_edges`."""
         if weights is not None:
             source, target, weights = weighted_edges(source, target, weights, self.node_ids)
-        csr = sort_edges(source, target, self.num_nodes, weights)
-        parts: dict[str, Any] = {"indptr": csr.indptr, "indices": csr.indices, "structure": csr, "weights": csr.weights}
-        return dataclasses.replace(self, **parts, folder=None)
+        return self._with_structure(sort_edges(source, target, self.num_nodes, weights), trusted=False)
 
     def with_reversed(self) -> "Graph":
         """Adds the reverse of every edge, of the same weight, whether there is one or not: A + A^T."""
@@ -311,9 +309,10 @@ class Graph:
         folder = None if "x" in parts else self.folder
         return dataclasses.replace(self, **{"folder": folder, **parts}, structure=self.csr, trusted=True)
 
-    def _with_structure(self, csr: CSR) -> "Graph":
+    def _with_structure(self, csr: CSR, *, trusted: bool = True) -> "Graph":
+        """The same nodes with other edges, which are checked unless `trusted`."""
         parts: dict[str, Any] = {"indptr": csr.indptr, "indices": csr.indices, "structure": csr, "weights": csr.weights}
-        return dataclasses.replace(self, **parts, folder=None, trusted=True)
+        return dataclasses.replace(self, **parts, folder=None, trusted=trusted)
 
     def _merged(self, csr: CSR) -> "Graph":
         """The same nodes with merged edges, whose weights may have become too large, or all 1."""
@@ -362,5 +361,5 @@ class Graph:
         return edge_homophily(self.csr, self.y)
 
     def summary(self) -> dict[str, float | int]:
-        """Sizes, components and degrees, by name."""
+        """Sizes, components and degrees, by name; with weights their sum, and with labels homophily."""
         return summary(self)

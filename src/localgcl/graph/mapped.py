@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -45,16 +45,16 @@ def open_graph(folder: str | os.PathLike[str]) -> Graph:
         csr.indices,
         x if isinstance(x, Tensor) else x.to_torch(),
         None if y is None else _tensor(y),
-        _splits(folder, header),
-        _node_ids(folder, header),
-        header.name,
-        csr,
-        header.feature_names,
-        csr.weights,
-        folder,
-        header.classes,
-        header.encoding,
-        header.structural,
+        splits=_splits(folder, header),
+        node_ids=_node_ids(folder, header),
+        name=header.name,
+        structure=csr,
+        feature_names=header.feature_names,
+        weights=csr.weights,
+        folder=folder,
+        class_names=header.classes,
+        encoding=header.encoding,
+        structural=header.structural,
         trusted=True,
     )
 
@@ -175,7 +175,7 @@ class MappedGraph(Graph):
 
 
 def mapped(graph: Graph, preparation: Preparation, statistics: ColumnStatistics, cache: Path) -> MappedGraph:
-    """Prepares the graph of a folder without reading it. Its edges are undirected, without repeats and loops, already."""
+    """The prepared graph of a folder, which is not read: its edges are undirected, without repeats and loops, already."""
     for name, needed in (("symmetrise", True), ("drop_loops", True), ("parallel_edges", "drop")):
         if getattr(preparation, name) != needed:
             raise ValueError(
@@ -193,14 +193,14 @@ def mapped_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
     if graph.x.layout == torch.sparse_csr:
         raise ValueError("scaling is standard, which fills every entry of sparse features; take raw, binary, l1 or l2")
     n = graph.num_nodes
-    nothing = torch.zeros(graph.num_features, dtype=torch.float64)
-    mean = sum((_doubles(graph, rows).sum(dim=0) for rows in blocks(n)), nothing) / n
-    deviation = (sum(((_doubles(graph, rows) - mean).square().sum(dim=0) for rows in blocks(n)), nothing) / n).sqrt()
+    mean, variance = torch.zeros(2, graph.num_features, dtype=torch.float64)
+    for rows in blocks(n):
+        mean += graph.x[rows.start : rows.stop].double().sum(dim=0)
+    mean /= n
+    for rows in blocks(n):
+        variance += (graph.x[rows.start : rows.stop].double() - mean).square().sum(dim=0)
+    deviation = (variance / n).sqrt()
     return {"mean": mean.float(), "deviation": torch.where(deviation > 0, deviation, 1.0).float()}
-
-
-def _doubles(graph: Graph, rows: range) -> Float[Tensor, "b f"]:
-    return graph.x[rows.start : rows.stop].double()
 
 
 def blocks(rows: int | range, size: int | None = None) -> Iterator[range]:

@@ -26,7 +26,7 @@ ColumnStatistics = dict[str, Tensor]
 
 
 def column_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
-    """Column statistics of the training graph, so that unseen nodes are scaled the same way."""
+    """Mean and deviation of each feature column, by which nodes that are not in the graph are scaled, too."""
     if scaling != "standard":
         return {}
     x = graph.x.to_dense().double()
@@ -36,7 +36,7 @@ def column_statistics(graph: Graph, scaling: Scaling) -> ColumnStatistics:
 
 
 def prepare(graph: Graph, preparation: Preparation, statistics: ColumnStatistics) -> Graph:
-    """Applies the choices of `preparation`. O(|E| log |E| + stored feature values).
+    """The graph with the edges and the scaled features that `preparation` asks for. O(|E| log |E| + stored feature values).
 
     Keeping parallel edges while symmetrising gives A + A^T: an undirected graph then holds each edge twice, as in the data
     releases behind the paper's edge counts, and self-loops in the GCN weigh half as much. Dropping them sums their weights,

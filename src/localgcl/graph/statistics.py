@@ -38,23 +38,16 @@ def homophily_by_chance(csr: CSR, y: Int[Tensor, " n"]) -> float:
 
 
 def summary(graph: "Graph") -> dict[str, float | int]:
-    """Sizes, components, degrees and, with labels, homophily, by name."""
-    sizes: dict[str, float | int] = {
+    """Sizes, components, isolated nodes and degrees, by name; with weights their sum, and with labels homophily."""
+    csr = graph.csr
+    components, _ = sp.csgraph.connected_components(csr.to_scipy(), directed=False)
+    degree = csr.degree.cpu().numpy()
+    statistics: dict[str, float | int] = {
         "nodes": graph.num_nodes,
         "directed edges": graph.num_edges,
         "self-loops": int(graph.loops.sum()),
         "features": graph.num_features,
         "classes": graph.num_classes,
-    }
-    labelled = {} if graph.y is None else {"homophily": graph.homophily()}
-    return sizes | structure_summary(graph.csr) | labelled
-
-
-def structure_summary(csr: CSR) -> dict[str, float | int]:
-    """Components, isolated nodes and degrees, by name; and the sum of the weights if there are any."""
-    components, _ = sp.csgraph.connected_components(csr.to_scipy(), directed=False)
-    degree = csr.degree.cpu().numpy()
-    statistics: dict[str, float | int] = {
         "components": int(components),
         "isolated nodes": int(((csr.degree == 0) & (csr.transposed[0].diff() == 0)).sum()),
         "mean degree": float(degree.mean()),
@@ -63,11 +56,10 @@ def structure_summary(csr: CSR) -> dict[str, float | int]:
     }
     if csr.weights is not None:
         statistics["sum of weights"] = float(csr.weights.double().sum())
+    if graph.y is not None:
+        statistics["homophily"] = graph.homophily()
     return statistics
 
-
-if TYPE_CHECKING:
-    from localgcl.graph.graph import Graph
 
 _MOST = 5
 """Names that are listed; of others, only the number is said."""

@@ -109,7 +109,7 @@ def read_header(folder: str | os.PathLike[str], *, verify: bool = False) -> Head
     hashed; `verify` hashes all.
     """
     folder = Path(folder)
-    header = _parsed(folder / HEADER)
+    header = declared(folder)
     for name, kept in header.files.items():
         path = folder / name
         if not path.is_file():
@@ -120,11 +120,6 @@ def read_header(folder: str | os.PathLike[str], *, verify: bool = False) -> Head
         if (verify or found["modified"] != kept["modified"]) and file_hash(path) != kept["sha256"]:
             raise FolderError(f"{path} was changed after it was written; run localgcl convert again")
     return header
-
-
-def declared(folder: str | os.PathLike[str]) -> Header:
-    """The header of a graph folder as it is written, without a look at the files; FolderError if it cannot be read."""
-    return _parsed(Path(folder) / HEADER)
 
 
 def open_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
@@ -148,7 +143,9 @@ def file_hash(path: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def _parsed(path: Path) -> Header:
+def declared(folder: str | os.PathLike[str]) -> Header:
+    """The header of a graph folder as it is written, without a look at the files; FolderError if it cannot be read."""
+    path = Path(folder) / HEADER
     if not path.is_file():
         raise FolderError(
             f"{path.parent} has no {HEADER}: it is no graph folder, or localgcl convert was stopped; run it again"

@@ -2,50 +2,54 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-@runtime_checkable
-class Team(Protocol):
-    """Processes that make the same calls in the same order, each on its own share of the work."""
+class Team:
+    """Processes that make the same calls in the same order, each on its own share of the work.
 
-    @property
-    def rank(self) -> int:
-        """The number of this process, from 0."""
+    This class is a team of one. Teams of several override all of it (see `localgcl.training.ranks.Ranks`).
+    """
 
-    @property
-    def size(self) -> int:
-        """Number of processes."""
+    reduce: Callable[[Any], Any] | None = None
+    """Sums a vector of a loss over the processes; None where one process has all nodes and nothing is summed."""
 
-    @property
-    def reduce(self) -> Callable[[Any], Any] | None:
-        """Sums a vector of a loss over the processes; None where one process has all nodes and nothing is summed."""
+    def __init__(self) -> None:
+        self.rank, self.size = 0, 1  # the number of this process, from 0, and how many there are
 
     def sum(self, vector: Any) -> Any:
         """The sum of all processes' vectors, for gradients and numbers to log."""
+        return vector
 
     def barrier(self) -> None:
         """Returns when all processes have called it."""
 
     def broadcast(self, value: T) -> T:
         """Rank 0's value (pickled)."""
+        return value
 
     def device(self, name: str) -> Any:
         """The torch device called `name`: of several GPUs, each process of a machine takes its own."""
+        from localgcl.system.devices import choose_device  # imports torch
+
+        return choose_device(name)
 
     def made(self) -> dict[str, Any]:
         """What a run folder records of this team."""
+        return {}
 
-    def is_restart(self, made: dict[str, Any] | None) -> bool:
+    def is_restart(self, made: dict[str, Any] | None) -> bool:  # noqa: ARG002
         """Whether this team began the run that recorded `made` before a process was lost; None where there is no run."""
+        return False
 
     def summary(self) -> str:
         """One line about what the processes sent each other; empty if there is nothing to say."""
+        return ""
 
     def check_graph(self, folder: str | os.PathLike[str] | None, what: str) -> None:
-        """Raises ValueError or FileNotFoundError unless all processes can read the graph.
+        """Raises ValueError or FileNotFoundError unless all processes can read the graph: one process reads any.
 
         Args:
             folder: The graph folder; None for a graph that is none.
@@ -53,40 +57,7 @@ class Team(Protocol):
         """
 
 
-class Alone:
-    """A team of one."""
-
-    rank, size = 0, 1
-    reduce: Callable[[Any], Any] | None = None
-
-    def sum(self, vector: Any) -> Any:
-        return vector
-
-    def barrier(self) -> None:
-        """Nobody to wait for."""
-
-    def broadcast(self, value: T) -> T:
-        return value
-
-    def device(self, name: str) -> Any:
-        from localgcl.system.devices import choose_device  # imports torch
-
-        return choose_device(name)
-
-    def made(self) -> dict[str, Any]:
-        return {}
-
-    def is_restart(self, made: dict[str, Any] | None) -> bool:  # noqa: ARG002 - nobody starts it again
-        return False
-
-    def summary(self) -> str:
-        return ""
-
-    def check_graph(self, folder: str | os.PathLike[str] | None, what: str) -> None:
-        """One process reads any graph."""
-
-
-ALONE = Alone()
+ALONE = Team()
 
 
 def share(count: int, team: Team) -> range:

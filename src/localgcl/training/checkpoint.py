@@ -61,8 +61,8 @@ def load_checkpoint(
     optimiser: torch.optim.Optimizer,
     generator: torch.Generator,
     team: Team = ALONE,
-) -> Progress | None:
-    """Restores the newest checkpoint into the given objects; None when there is none.
+) -> Progress:
+    """Restores the newest checkpoint into the given objects, and returns how far it had come; the start when there is none.
 
     The first process of a team, which has the folder, reads it for all: they must not begin at different ones.
 
@@ -71,7 +71,7 @@ def load_checkpoint(
     paths = sorted(folder.glob(_PATTERN)) if folder is not None and team.rank == 0 else []
     path, content = team.broadcast((paths[-1], paths[-1].read_bytes()) if paths else (None, b""))
     if path is None:
-        return None
+        return Progress()
     try:
         if hashlib.sha256(content).hexdigest()[:16] != path.stem.rsplit("-", 1)[1]:
             raise ValueError("its content does not match the hash in its name")

@@ -71,8 +71,8 @@ class Parts:
             )
         _check_size(workers, self.source.read())
 
-    def elsewhere(self) -> "Parts":
-        """This task for processes that run in another folder: its paths are absolute."""
+    def with_absolute_paths(self) -> "Parts":
+        """This task for processes that run in another folder."""
         source = Source(**self.source.to_dict())
         return dataclasses.replace(self, folder=os.path.abspath(self.folder), run=os.path.abspath(self.run), source=source)
 

@@ -27,8 +27,8 @@ class Task(Protocol):
     def check(self, workers: int) -> None:
         """Raises ValueError for what so many processes would refuse, before they are started."""
 
-    def elsewhere(self) -> "Task":
-        """The task for processes that run in another folder: its paths are absolute."""
+    def with_absolute_paths(self) -> "Task":
+        """This task for processes that run in another folder."""
 
 
 class Engine(abc.ABC):
@@ -38,20 +38,17 @@ class Engine(abc.ABC):
         workers: Number of processes; None where it is not asked for.
         threads: Threads of each.
         device: Where they compute: "cpu" takes no GPU.
+
+    Attributes:
+        size: Number of processes that share the work; None for one that shares it with nobody.
+        first: Whether this process speaks to the user.
     """
+
+    first = True
 
     def __init__(self, workers: int | None = None, threads: int = 1, device: str = "auto") -> None:
         self.workers, self.threads, self.device = workers, threads, device
-
-    @property
-    def size(self) -> int | None:
-        """Number of processes that share the work; None for one that shares it with nobody."""
-        return self.workers
-
-    @property
-    def first(self) -> bool:
-        """Whether this process speaks to the user."""
-        return True
+        self.size = workers
 
     @abc.abstractmethod
     def run(self, task: Task, say: Say) -> None:
@@ -77,15 +74,8 @@ class Torchrun(Engine):
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
         with join_ranks() as self.ranks:
+            self.size, self.first = self.ranks.size, self.ranks.rank == 0
             yield
-
-    @property
-    def size(self) -> int:
-        return self.ranks.size
-
-    @property
-    def first(self) -> bool:
-        return self.ranks.rank == 0
 
     def run(self, task: Task, say: Say) -> None:
         task(self.ranks, say)

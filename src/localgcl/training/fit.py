@@ -1,8 +1,7 @@
 """fit: from a graph and a configuration to a trained model, by one process or by a team."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +64,24 @@ def fit(
     Raises:
         OutOfMemory: The run is estimated not to fit, which is found before anything large is allocated, or did not fit.
     """
-    run = _resumed(folder, team) if resume and folder is not None else None
-    if run is not None and team.broadcast(run.weights.exists() and not has_checkpoint(run.path)):
-        return Model.load(run)
-    graph, start = _matched(graph, run, warm_start)
+    place = None if folder is None else Path(folder)
+    run = None
+    if resume and place is not None:
+        run = RunFolder.open(place)
+        require_resumable(place)
+        if team.rank == 0:
+            remove_leftovers(place)
+        if team.broadcast(run.weights.exists() and not has_checkpoint(place)):
+            return Model.load(run)
+    start = None if warm_start is None else Model.load(warm_start)
+    if run is not None:
+        graph = match_features(graph, run.feature_names)
+    elif start is not None:
+        graph = start.matched(graph)
     require_shareable(graph, config, team)
     device: torch.device = team.device(config.training.device)
     for line in preflight(
-        graph, config, device, force=force_memory, stored=folder is not None, read_peak_bytes=read_peak_bytes
+        graph, config, device, force=force_memory, stored=place is not None, read_peak_bytes=read_peak_bytes
     ).lines():
         say(line)
     # A resumed run takes the number of threads that it was started with: another one would change the rounding.
@@ -84,7 +93,7 @@ def fit(
         # Broadcast: files of rows are named after them, and other machines may round otherwise.
         statistics = team.broadcast(statistics_for(graph, config) if team.rank == 0 else {})
         model = Model.fresh(config, graph.num_features, statistics)
-        prepared = model.prepared(graph, None if folder is None else Path(folder))
+        prepared = model.prepared(graph, place)
         model.feature_names = graph.feature_names if run is None else run.feature_names
         model.structural = graph.structural
         method = model.method
@@ -97,17 +106,29 @@ def fit(
         method.resolve(graph.num_nodes, device, shared=team.reduce is not None, known=known)
         for line in method.choices(graph.num_nodes, device):
             say(line)
-        callbacks = [*callbacks, *_tensorboard(config, folder)]
-        if folder is not None and run is None:
-            run = _new_run(
-                RunFolder(Path(folder), config, source or {}, _made(model, team), model.feature_names, graph.encoding), team
-            )
+        if config.training.tensorboard:
+            if place is None:
+                raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
+            callbacks = [*callbacks, TensorBoard(place / "tensorboard")]  # raises before anything is written if it is missing
+        if place is not None and run is None:
+            run = _new_run(place, model, source or {}, graph.encoding, team)
         method.to(device)
         generator = torch.Generator(device).manual_seed(config.training.seed)
         own = run if team.rank == 0 else None
         session = Session(generator, team, own, resume, callbacks, progress_bar)
-        with _stored(model, own):
+        try:
             model.history = fitter(method, Stream(method, prepared.to(device), team), session)
+        except Interrupted as interrupt:
+            model.history = interrupt.rows
+            model.finish(own)
+            raise
+        except TrainingFailed as error:
+            if own is None:
+                raise
+            raise mark_failed(own.path, error) from error
+        model.finish(own)
+        if own is not None:
+            remove_checkpoints(own.path)
     return model
 
 
@@ -138,55 +159,22 @@ def raw_features(graph: Graph, config: Config) -> Tensor:
     return prepare(graph, preparation, column_statistics(graph, preparation.scaling)).x
 
 
-def _resumed(folder: str | os.PathLike[str], team: Team) -> RunFolder:
-    """The run to go on with."""
-    run = RunFolder.open(folder)
-    require_resumable(run.path)
+def _new_run(
+    path: Path, model: Model, source: dict[str, Any], encoding: Mapping[str, Any] | None, team: Team
+) -> RunFolder | None:
+    """The run folder, which the first process makes and all see; None for the others.
+
+    It records machine and versions, team, plug-in, and what was chosen for graph and machine.
+    """
+    run = None
     if team.rank == 0:
-        remove_leftovers(run.path)
-    return run
-
-
-def _matched(graph: Graph, run: RunFolder | None, warm_start: str | os.PathLike[str] | None) -> tuple[Graph, Model | None]:
-    """The graph with its columns in the order of the run that goes on or that gives the weights; and the latter's model."""
-    start = None if warm_start is None else Model.load(warm_start)
-    if run is not None:
-        return match_features(graph, run.feature_names), start
-    return (graph if start is None else start.matched(graph)), start
-
-
-def _made(model: Model, team: Team) -> dict[str, Any]:
-    """What a run folder records: machine and versions, team, plug-in, and what was chosen for graph and machine."""
-    chosen = {"chosen": model.method.chosen} if model.method.chosen else {}
-    return describe() | team.made() | origin_of(model.config.method) | chosen
-
-
-def _new_run(run: RunFolder, team: Team) -> RunFolder:
-    """The run folder, made by the first process."""
-    if team.rank == 0:
-        run = RunFolder.create(run.path, run.config, run.source, run.made, run.feature_names, run.encoding)
+        chosen = {"chosen": model.method.chosen} if model.method.chosen else {}
+        made = describe() | team.made() | origin_of(model.config.method) | chosen
+        run = RunFolder.create(path, model.config, source, made, model.feature_names, encoding)
     team.barrier()
-    if not run.path.is_dir():
-        raise FileNotFoundError(f"there is no run folder at {run.path}; every machine needs it at the same path")
+    if not path.is_dir():
+        raise FileNotFoundError(f"there is no run folder at {path}; every machine needs it at the same path")
     return run
-
-
-@contextmanager
-def _stored(model: Model, run: RunFolder | None) -> Iterator[None]:
-    """Stores the model after training, and after an interruption; marks a run that failed."""
-    try:
-        yield
-    except Interrupted as interrupt:
-        model.history = interrupt.rows
-        model.finish(run)
-        raise
-    except TrainingFailed as error:
-        if run is None:
-            raise
-        raise mark_failed(run.path, error) from error
-    model.finish(run)
-    if run is not None:
-        remove_checkpoints(run.path)
 
 
 def _start_from(model: Model, other: Model) -> None:
@@ -194,12 +182,3 @@ def _start_from(model: Model, other: Model) -> None:
         model.method.load_state_dict(other.method.state_dict())
     except RuntimeError as error:
         raise ValueError(f"the run to start from has other layers than this configuration: {error}") from error
-
-
-def _tensorboard(config: Config, folder: str | os.PathLike[str] | None) -> list[Callback]:
-    """The callback that writes TensorBoard events, if asked for. A missing TensorBoard raises before anything is written."""
-    if not config.training.tensorboard:
-        return []
-    if folder is None:
-        raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
-    return [TensorBoard(Path(folder) / "tensorboard")]

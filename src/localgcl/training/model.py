@@ -26,7 +26,7 @@ from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
 from localgcl.training.memory import check_disk
 from localgcl.training.run import RunFolder, require_resumable
-from localgcl.training.weights import check_statistics, check_tensors, declared_state, load_state, read_tensors, write_tensors
+from localgcl.training.weights import check_statistics, check_tensors, declared_method, load_state, read_tensors, write_tensors
 
 _INITIALISING = threading.Lock()
 
@@ -67,7 +67,14 @@ class Model:
         Columns are matched by name, and by position where the features of training or of `graph` have no names (see
         `match_features`).
         """
-        return _joined(self.embed_blocks(graph), graph.num_nodes)
+        start, joined = 0, torch.empty(0, 0)
+        for block in self.embed_blocks(graph):  # two copies of them all are never held
+            if len(block) == graph.num_nodes:
+                return block
+            joined = torch.empty(graph.num_nodes, block.shape[1]) if start == 0 else joined
+            joined[start : start + len(block)] = block
+            start += len(block)
+        return joined
 
     @torch.no_grad()
     def embed_prepared(self, prepared: Graph) -> Float[Tensor, "n d"]:
@@ -105,7 +112,7 @@ class Model:
             yield _finite(block.cpu())
 
     def prepared(self, graph: Graph, cache: "Path | None" = None) -> Graph:
-        """The graph as the method reads it: in memory, or mapped; `cache` may keep rows that the graph folder cannot."""
+        """The graph as the method reads it: in memory, or mapped. `cache` keeps rows if the graph folder cannot."""
         if not type(self.method).reads_from_disk(graph, self.config):
             return prepare(graph, self.config.preparation, self.statistics)
         if (reason := encoder_kind(self.config.encoder).unstreamable(self.config.encoder)) is not None:
@@ -116,7 +123,7 @@ class Model:
         return mapped(graph, self.config.preparation, self.statistics, place)
 
     def finish(self, run: RunFolder | None) -> None:
-        """Called after training: counts the steps, and stores the model."""
+        """Counts the steps after training, and stores the model in the run folder, if there is one."""
         self.method.eval()
         self.step = int(self.history[-1]["step"]) + 1 if self.history else 0
         if run is not None:
@@ -165,7 +172,7 @@ class Model:
             model.feature_names = column_names(run.feature_names, model.num_inputs)
         except ValueError as error:
             raise ValueError(
-                f"{run.weights} does not fit {run.config_file.name} beside it: {shown(error)}; train again or restore both"
+                f"{run.weights} does not fit config.toml beside it: {shown(error)}; train again or restore both"
             ) from error
         model.method.to(choose_device(device))
         try:
@@ -190,9 +197,10 @@ class Model:
             groups[kind][rest] = value
         statistics = groups["statistics"]
         check_statistics(statistics, config.preparation.scaling, facts["num_inputs"])
-        declared = declared_state(config, facts["num_inputs"])
+        # A file of a kilobyte may ask for a network of terabytes: the two are compared before anything is allocated.
+        declared = declared_method(config, facts["num_inputs"])
         if declared is not None:
-            check_tensors(groups["method"], declared)
+            check_tensors(groups["method"], declared.state_dict())
         model = cls.fresh(config, facts["num_inputs"], statistics)
         load_state(model.method, groups["method"])
         model.step, model.structural = facts["step"], facts.get("structural")
@@ -200,21 +208,9 @@ class Model:
 
 
 def statistics_for(graph: Graph, config: Config) -> ColumnStatistics:
-    """Column statistics of the training graph."""
+    """Column statistics of the training graph (see `column_statistics`), read in blocks where the method reads from disk."""
     on_disk = find_method(config.method).reads_from_disk(graph, config)
     return (mapped_statistics if on_disk else column_statistics)(graph, config.preparation.scaling)
-
-
-def _joined(blocks: Iterator[Float[Tensor, "b d"]], num_nodes: int) -> Float[Tensor, "n d"]:
-    """All blocks of rows one after another, on the CPU; two copies of them all are never held."""
-    start, joined = 0, torch.empty(0, 0)
-    for block in blocks:
-        if len(block) == num_nodes:
-            return block
-        joined = torch.empty(num_nodes, block.shape[1]) if start == 0 else joined
-        joined[start : start + len(block)] = block
-        start += len(block)
-    return joined
 
 
 def _finite(z: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:

@@ -15,7 +15,7 @@ import platform
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from torch.distributed.rendezvous import rendezvous
 from localgcl.config import LocalGCLWarning
 from localgcl.graph.stored import HEADER
 from localgcl.system.devices import choose_device
+from localgcl.system.team import Team
 
 T = TypeVar("T")
 
@@ -51,8 +52,8 @@ class Traffic:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Ranks:
-    """A `Team` of processes of torch.distributed.
+class Ranks(Team):
+    """A team of processes of torch.distributed.
 
     Args:
         rank: The number of this process.
@@ -68,37 +69,29 @@ class Ranks:
     waits: Any
     traffic: Traffic = dataclasses.field(default_factory=Traffic)
 
-    @property
-    def reduce(self) -> Callable[[Tensor], Tensor]:
-        """Sums a vector of the loss over all ranks."""
-        return self._reduce
-
-    def _reduce(self, vector: Tensor) -> Tensor:
+    def reduce(self, vector: Tensor) -> Tensor:
         self.traffic.negatives += vector.numel() * vector.element_size()
         return self._sum(vector)
 
     def sum(self, vector: Tensor) -> Tensor:
-        """The sum of all ranks' vectors, for gradients and numbers to log."""
         self.traffic.gradients += vector.numel() * vector.element_size()
         return self._sum(vector)
 
     def _sum(self, vector: Tensor) -> Tensor:
         started = time.perf_counter()
         message = vector.detach().to("cpu", copy=True)  # gloo sums in main memory; the vectors are small
-        with noticing():
+        with naming_lost_ranks():
             dist.all_reduce(message, group=self.steps)
         self.traffic.seconds += time.perf_counter() - started
         return message.to(vector.device)
 
     def barrier(self) -> None:
-        """Returns when all ranks have called it."""
-        with noticing():
+        with naming_lost_ranks():
             dist.barrier(group=self.waits)
 
     def broadcast(self, value: T) -> T:
-        """Rank 0's value (pickled)."""
         values = [value if self.rank == 0 else None]
-        with noticing():
+        with naming_lost_ranks():
             dist.broadcast_object_list(values, group_src=0, group=self.waits)
         result: T = values[0]  # type: ignore[assignment]  # what rank 0 put in
         return result
@@ -116,20 +109,14 @@ class Ranks:
         again, job = bool(self.sum(torch.tensor(float(restarts())))), self.made().get("job")
         return self.broadcast(made is not None and (again if job is None else made.get("job") == job))
 
-    @property
-    def name(self) -> str:
-        """Who this is, for errors."""
-        return f"rank {self.rank} on {platform.node()}"
-
     def device(self, name: str) -> torch.device:
-        """The device called `name`: of several GPUs, each rank of a machine takes its own."""
         device = choose_device(name)
         if device.type == "cuda" and device.index is None:
             return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
         return device
 
     def summary(self) -> str:
-        """What this rank has handed over, and how long it waited."""
+        """One line about what this rank has handed over, and how long it waited."""
         sent = self.traffic
         return (
             f"each rank summed {sent.negatives / 2**20:.1f} MiB for negatives and {sent.gradients / 2**20:.1f} MiB of "
@@ -164,7 +151,7 @@ def join_ranks() -> Iterator[Ranks]:
     """
     mine = not dist.is_initialized()  # Ray makes the group itself
     short, long = (datetime.timedelta(seconds=seconds) for seconds in (STEP_SECONDS, _WAIT_SECONDS))
-    with noticing():
+    with naming_lost_ranks():
         if mine:
             store, rank, size = next(iter(rendezvous("env://", timeout=short)))
             dist.init_process_group("gloo", store=unused_part(store, rank, size), rank=rank, world_size=size, timeout=short)
@@ -174,10 +161,9 @@ def join_ranks() -> Iterator[Ranks]:
         with contextlib.nullcontext() if ranks.rank == 0 else _silence():
             yield ranks
         ranks.barrier()  # a rank that leaves closes its connections
-    except OSError as error:
-        raise _named(error, OSError, ranks) from error
-    except ValueError as error:
-        raise _named(error, ValueError, ranks) from error
+    except (OSError, ValueError) as error:
+        kind = OSError if isinstance(error, OSError) else ValueError
+        raise kind(f"rank {ranks.rank} on {platform.node()}: {error}") from error
     finally:
         if mine:
             dist.destroy_process_group()
@@ -211,10 +197,6 @@ def _part(name: str, store: Any) -> Any:
     return dist.PrefixStore(name, store)  # type: ignore[attr-defined]  # torch documents it, and does not declare it
 
 
-def _named(error: Exception, kind: type[Exception], ranks: Ranks) -> Exception:
-    return kind(f"{ranks.name}: {error}")
-
-
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """Hides the library's notes and warnings: all ranks have the same ones."""
@@ -230,8 +212,8 @@ def _silence() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def noticing() -> Iterator[None]:
-    """Says plainly that another rank is lost, where torch has no error of its own for it."""
+def naming_lost_ranks() -> Iterator[None]:
+    """Raises LostRank in place of torch's RuntimeError, which is all it has for a lost rank."""
     try:
         yield
     except RuntimeError as error:
@@ -242,5 +224,5 @@ def noticing() -> Iterator[None]:
 
 
 def restarts() -> int:
-    """How often torchrun has started the ranks of this machine again."""
+    """Number of times that torchrun has started the ranks of this machine again."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

@@ -42,15 +42,10 @@ _STORE = 100 * 2**20  # bytes of Ray's object store: rows are read from files, a
 
 
 class Worker(NamedTuple):
-    """What each worker is given: cores, a share of a GPU, and environment variables."""
+    """What each worker is given: cores, and a share of a GPU."""
 
     threads: int
     gpu: float
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The number of threads, as torchrun sets it; otherwise Ray and the machine would decide."""
-        return {"OMP_NUM_THREADS": str(self.threads)}
 
 
 def import_ray() -> Any:
@@ -76,8 +71,6 @@ def connected(workers: int, threads: int, device: str) -> Iterator[Worker]:
         threads: Cores of each.
         device: With "cpu", no GPU is taken. Otherwise the workers share those that there are.
     """
-    if workers < 1:
-        raise ValueError(f"workers is {workers}; it must be at least 1")
     ray = import_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
     with contextlib.nullcontext() if ray.is_initialized() else _connection(ray, workers * threads):
@@ -133,7 +126,7 @@ def run_ranks(work: Work, workers: int, worker: Worker, storage: str, say: Say) 
     """Runs `work(ranks, say)` in as many processes as there are workers; returns when all have ended.
 
     Lost ranks are started again by Ray: all of them, `MAX_FAILURES` times. They know their run by the name of the job
-    (`Ranks.began`). An error of the input is raised here as it was there.
+    (`Ranks.is_restart`). An error of the input is raised here as it was there.
 
     Args:
         work: Can be pickled. Files in it are named by absolute paths: Ray's workers are in another folder.
@@ -147,7 +140,8 @@ def run_ranks(work: Work, workers: int, worker: Worker, storage: str, say: Say) 
     from ray.train.torch import TorchConfig, TorchTrainer
 
     desk = ray.remote(num_cpus=0)(Desk).remote()
-    environment = worker.environment | {"TORCHELASTIC_RUN_ID": uuid.uuid4().hex}  # torchrun's variable
+    # Both are torchrun's variables. Without the first, Ray and the machine would decide on the number of threads.
+    environment = {"OMP_NUM_THREADS": str(worker.threads), "TORCHELASTIC_RUN_ID": uuid.uuid4().hex}
     trainer = TorchTrainer(
         _rank,
         train_loop_config={"work": work, "desk": desk},
@@ -200,7 +194,7 @@ def _in_background(work: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
 
 
 def _explained(failure: Exception) -> Exception:
-    """One line where workers were lost time and again; what they raised, where that is a defect."""
+    """The error to raise for a failed run: what a worker raised if that is a defect, else one line about lost workers."""
     raised: list[Exception] = list(getattr(failure, "worker_failures", {}).values())
     # Ray's own errors, which have no common class, are those of workers that died.
     defects = [error for error in raised if not (isinstance(error, OSError) or type(error).__module__.startswith("ray."))]
@@ -224,20 +218,15 @@ def _rank(config: dict[str, Any]) -> None:
 
     try:
         with join_ranks() as ranks:
-            assert ranks is not None, "Ray makes a process group"
             first = ranks.rank == 0
             with reporting(write) if first else contextlib.nullcontext():
-                work(ranks, partial(write, "line") if first else _nothing)
+                work(ranks, partial(write, "line") if first else lambda _: None)
     except FAULTS as error:
         if not isinstance(error, LostRank) and not isinstance(error.__cause__, LostRank):
             ray.get(desk.fail.remote(error))
             dist.destroy_process_group()  # this process lives on: the others notice by the closed connections
         elif ray.get(desk.error.remote()) is None:
             raise  # a rank was killed, and all are started again
-
-
-def _nothing(_: str) -> None:
-    """The other ranks are silent."""
 
 
 # What ranks say
@@ -275,7 +264,7 @@ class Desk:
 
 @contextlib.contextmanager
 def reporting(write: Callable[[Kind, str], Any]) -> Iterator[None]:
-    """Writes the library's notes and warnings to the desk."""
+    """While active, `write` takes the library's notes and warnings."""
     handler = logging.Handler()
     handler.emit = lambda record: write("note", record.getMessage())  # type: ignore[method-assign]
     level = _LOGGER.level
@@ -294,7 +283,7 @@ def reporting(write: Callable[[Kind, str], Any]) -> Iterator[None]:
 
 
 def repeat(said: list[tuple[Kind, str]], say: Callable[[str], None]) -> None:
-    """Says here what was written to the desk elsewhere."""
+    """Says, logs or warns in this process what the ranks wrote to the desk."""
     for kind, text in said:
         if kind == "line":
             say(text)
@@ -316,7 +305,7 @@ class Ray(Engine):
     def run(self, task: Task, say: Say) -> None:
         assert self.workers is not None
         task.check(self.workers)
-        task = task.elsewhere()
+        task = task.with_absolute_paths()
         place = Path(task.folder).parent
         place.mkdir(parents=True, exist_ok=True)
         with storage_in(place) as storage, connected(self.workers, self.threads, self.device) as worker:

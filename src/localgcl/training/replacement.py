@@ -67,10 +67,12 @@ def check_replaceable(path: Path) -> None:
 
 
 def _is_free(path: Path) -> bool:
+    """True if nothing is at `path`, or an empty folder."""
     return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def _check_own(path: Path) -> None:
+    """Raises FileExistsError if the folder holds what no run writes."""
     entries = {entry.name: entry.is_dir() and not entry.is_symlink() for entry in path.iterdir()}
     foreign = [name for name, folder in entries.items() if not (_FOLDERS if folder else _FILES).fullmatch(name)]
     if foreign:

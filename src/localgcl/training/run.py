@@ -27,6 +27,7 @@ from localgcl.system.files import remove_leftovers, replacing
 from localgcl.system.text import folder_name, shown
 
 _LOG = logging.getLogger(__name__)
+EMBEDDINGS = "embeddings.npy"
 _NAMES = "features.json"
 _ALWAYS = frozenset({"step", "seconds", "loss"})  # columns of metrics.csv
 _OURS = (
@@ -46,8 +47,6 @@ class RunFolder:
     made: dict[str, Any]
     feature_names: tuple[str, ...] | None = None
     """The feature columns that it was trained on; None where they had no names."""
-    encoding: Mapping[str, Any] | None = None
-    """How they were made of a table's columns (see `Graph`), when the run is created."""
 
     @classmethod
     def create(
@@ -74,11 +73,12 @@ class RunFolder:
         tables["made"] = _without_none(run.made)
         if feature_names is not None:
             tables["feature_names"] = len(feature_names)
-            write_names(path, feature_names)  # first: a folder is a run once it has a config.toml
+            with replacing(path / _NAMES) as temporary:  # first: a folder is a run once it has a config.toml
+                temporary.write_text(json.dumps({"names": feature_names}, indent=0) + "\n", encoding="utf-8")
         (path / ENCODING).unlink(missing_ok=True)  # of a killed process
         if encoding is not None:
             write_encoding(path, encoding)
-        with replacing(run.config_file) as temporary:
+        with replacing(path / "config.toml") as temporary:
             temporary.write_bytes(tomli_w.dumps(tables).encode())
         return run
 
@@ -112,10 +112,6 @@ class RunFolder:
                 )
 
     @property
-    def config_file(self) -> Path:
-        return self.path / "config.toml"
-
-    @property
     def encoding_file(self) -> Path | None:
         """How features were made of a table's columns; None where they were numbers."""
         path = self.path / ENCODING
@@ -137,30 +133,27 @@ class RunFolder:
         return self.path / "weights.safetensors"
 
     @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.csv"
-
-    @property
     def embeddings(self) -> Path:
-        return self.path / "embeddings.npy"
+        return self.path / EMBEDDINGS
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The logged rows; empty cells are left out. ValueError names the file when it is damaged."""
-        if not self.metrics.exists():
+        path = self.path / "metrics.csv"
+        if not path.exists():
             return []
         try:
-            with self.metrics.open(newline="", encoding="utf-8") as file:
+            with path.open(newline="", encoding="utf-8") as file:
                 reader = csv.DictReader(file, strict=True)
                 if reader.fieldnames and not _ALWAYS.issubset(reader.fieldnames):
                     raise ValueError(f"its first line does not name {', '.join(sorted(_ALWAYS))}")
                 return [_numbers(row) for row in reader]
         except (OSError, ValueError, csv.Error) as error:
-            raise ValueError(f"{self.metrics} is damaged ({shown(error)}); restore a copy or delete it") from error
+            raise ValueError(f"{path} is damaged ({shown(error)}); restore a copy or delete it") from error
 
     def write_metrics(self, rows: list[dict[str, Any]]) -> None:
         """Writes all rows, whole or not at all: a killed run leaves the last complete log."""
         names = list(dict.fromkeys(name for row in rows for name in row))
-        with replacing(self.metrics) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        with replacing(self.path / "metrics.csv") as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(rows)
@@ -209,6 +202,7 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a row of metrics.csv, without empty cells; ValueError if the row is damaged."""
     values = {name: float(value) for name, value in row.items() if name is not None and value}
     if None in row or not _ALWAYS.issubset(values) or not 0 <= values["step"] < math.inf:
         cells = f"{list(row.values())!r:.200}"
@@ -219,14 +213,8 @@ def _numbers(row: dict[str, Any]) -> dict[str, Any]:
 # Names of the feature columns: config.toml holds only their number, because people read that file
 
 
-def write_names(folder: Path, names: tuple[str, ...]) -> None:
-    """Writes the names, in the order of the columns."""
-    with replacing(folder / _NAMES) as temporary:
-        temporary.write_text(json.dumps({"names": names}, indent=0) + "\n", encoding="utf-8")
-
-
 def read_names(folder: Path, count: Any) -> tuple[str, ...] | None:
-    """The `count` names that were written; None for a run without names, as all were before names were kept."""
+    """The names of the `count` feature columns, in their order; None for a run without names, as all once were."""
     if count is None:
         return None
     path = folder / _NAMES
@@ -286,6 +274,7 @@ def reason_of_failure(folder: Path) -> str | None:
 
 
 def _next(folder: Path) -> Path:
+    """The first of failed-1, failed-2... that is not there yet."""
     number = 1
     while (folder / f"failed-{number}").exists():
         number += 1

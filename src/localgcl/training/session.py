@@ -149,19 +149,18 @@ class Session:
     def restored(self, method: Method, optimiser: torch.optim.Optimizer) -> Progress:
         """How far the run had come, its newest checkpoint loaded into the given objects; the start for a new run."""
         folder = None if self.run is None else self.run.path
-        found = load_checkpoint(folder, method, optimiser, self.generator, self.team) if self.resume else None
-        state = found or Progress()
+        state = load_checkpoint(folder, method, optimiser, self.generator, self.team) if self.resume else Progress()
         if self.run is not None:
             self.rows[:] = [row for row in self.run.read_metrics() if row["step"] < state.step]
         self._started = time.perf_counter() - state.seconds
         return state
 
     def seconds(self) -> float:
-        """Time spent on the run, before interruptions, too."""
+        """Seconds spent on the run, those before it was interrupted included."""
         return time.perf_counter() - self._started
 
     def bar(self, total: int, unit: str, done: int = 0) -> AbstractContextManager[Bar]:
-        """What counts the work and shows how far it is."""
+        """A progress bar over `total` units of work, of which `done` are done."""
         return progress(total, unit, initial=done, shown=self.progress_bar)
 
     def log(self, row: Row) -> bool:
@@ -176,11 +175,6 @@ class Session:
                     raise ValueError("a callback cannot stop one of several ranks; leave it out, or set patience") from error
                 stop = True
         return stop
-
-    @property
-    def stores(self) -> bool:
-        """Whether this process writes to a run folder."""
-        return self.run is not None
 
     def checkpoint(self, method: Method, optimiser: torch.optim.Optimizer, state: Progress) -> None:
         """Writes the log and a checkpoint, where there is a folder."""

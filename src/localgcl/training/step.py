@@ -41,15 +41,14 @@ def make_step(
     generator: torch.Generator,
     team: Team = ALONE,
     asked: Callable[[], bool] = lambda: False,
-) -> "EagerStep | RecordedStep":
+) -> "EagerStep":
     """The step of a team; for one process a recorded step where that is possible and faster, else an eager one.
 
     `asked` says whether this process was asked to stop.
     """
-    if team.reduce is not None:
-        return SharedStep(method, optimiser, generator, team, asked)
-    kind = RecordedStep if recordable(method, training, graph) else EagerStep
-    return kind(method, optimiser, generator, asked)
+    recorded = team.reduce is None and recordable(method, training, graph)
+    kind = RecordedStep if recorded else EagerStep if team.reduce is None else SharedStep
+    return kind(method, optimiser, generator, team, asked)
 
 
 def recordable(method: Method, training: TrainingOptions, graph: Graph) -> bool:
@@ -67,9 +66,11 @@ class EagerStep:
         method: Method,
         optimiser: torch.optim.Optimizer,
         generator: torch.Generator,
+        team: Team = ALONE,
         asked: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.method, self.optimiser, self.generator, self.asked = method, optimiser, generator, asked
+        self.method, self.optimiser, self.generator = method, optimiser, generator
+        self.team, self.asked = team, asked
 
     @property
     def stopping(self) -> bool:
@@ -103,16 +104,7 @@ class SharedStep(EagerStep):
     after the same step.
     """
 
-    def __init__(
-        self,
-        method: Method,
-        optimiser: torch.optim.Optimizer,
-        generator: torch.Generator,
-        team: Team,
-        asked: Callable[[], bool] = lambda: False,
-    ) -> None:
-        super().__init__(method, optimiser, generator, asked)
-        self.team, self._stopping = team, False
+    _stopping = False
 
     @property
     def stopping(self) -> bool:
@@ -137,7 +129,7 @@ class SharedStep(EagerStep):
         self._move(learning_rate)
 
 
-class RecordedStep:
+class RecordedStep(EagerStep):
     """Runs the first steps eagerly, then replays one recorded step; `loss` does all of a step."""
 
     def __init__(
@@ -145,18 +137,14 @@ class RecordedStep:
         method: Method,
         optimiser: torch.optim.Optimizer,
         generator: torch.Generator,
+        team: Team = ALONE,
         asked: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.eager = EagerStep(method, optimiser, generator, asked)
+        super().__init__(method, optimiser, generator, team, asked)
         self.learning_rate = optimiser.param_groups[0]["lr"]
         self.taken, self.stream = 0, torch.cuda.Stream()
         self.graph: torch.cuda.CUDAGraph | None = None
         self.batch: Batch | None = None
-
-    @property
-    def stopping(self) -> bool:
-        """Whether training was asked to stop after this step."""
-        return self.eager.stopping
 
     def loss(self, batch: Batch) -> Terms:
         assert self.batch in (None, batch), "a recorded step has one batch"
@@ -168,22 +156,22 @@ class RecordedStep:
             with torch.cuda.stream(self.stream):
                 self._whole(batch)
             torch.cuda.current_stream().wait_stream(self.stream)
-            return self.eager.terms
+            return self.terms
         if self.graph is None:
-            self.eager.optimiser.zero_grad(set_to_none=True)
+            self.optimiser.zero_grad(set_to_none=True)
             self.graph = torch.cuda.CUDAGraph()
-            self.graph.register_generator_state(self.eager.generator)
+            self.graph.register_generator_state(self.generator)
             with torch.cuda.graph(self.graph, stream=self.stream):
                 self._whole(batch)
             # To record, torch resets the generator's counter on that stream. On a busy GPU it may come late, after a replay
             # on this stream has set the counter, and the replay would draw the first step's random numbers again.
             torch.cuda.current_stream().wait_stream(self.stream)
         self.graph.replay()
-        return self.eager.terms
+        return self.terms
 
     def update(self, learning_rate: float) -> None:
         assert learning_rate == self.learning_rate, "a recorded step has one learning rate"
 
     def _whole(self, batch: Batch) -> None:
-        self.eager.loss(batch)
-        self.eager.update(self.learning_rate)
+        super().loss(batch)
+        super().update(self.learning_rate)

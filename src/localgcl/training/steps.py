@@ -68,7 +68,8 @@ def fit_by_steps(method: Method, stream: Stream, session: Session) -> list[Row]:
                     done = True
                     _restore_best(method, progress, training)
             stopping = optimisation.stopping  # a team stops after the same step
-            if session.stores and not done and (stopping or _due(progress.step, every)):
+            due = every > 0 and progress.step % every == 0
+            if session.run is not None and not done and (stopping or due):
                 _check_weights(method, progress.step)
                 session.checkpoint(method, optimiser, progress)
             if done:
@@ -82,10 +83,6 @@ def fit_by_steps(method: Method, stream: Stream, session: Session) -> list[Row]:
     method.refresh_statistics(batch or next(batches))
     _check_weights(method, progress.step)
     return session.rows
-
-
-def _due(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0
 
 
 def learning_rate(step: int, training: TrainingOptions) -> float:
@@ -126,6 +123,7 @@ def _restore_best(method: Method, progress: Progress, training: TrainingOptions)
 
 
 def _check(row: dict[str, Any], method: Method) -> None:
+    """Raises TrainingFailed if the loss of a row is not finite, or if the method cannot be trusted."""
     if not math.isfinite(row["loss"]):
         raise TrainingFailed(f"the loss became {row['loss']} at step {row['step']}; {_REMEDY}")
     try:
@@ -135,22 +133,26 @@ def _check(row: dict[str, Any], method: Method) -> None:
 
 
 def _check_weights(method: Method, steps: int) -> None:
-    """Weights are checked before they are stored; the loss shows what is wrong with them only a step later."""
+    """Raises TrainingFailed if weights are not finite, before they are stored: the loss shows it only a step later."""
     if (name := broken_tensor(method)) is not None:
         raise TrainingFailed(f"after {steps} steps, {name} has NaN or infinite values; {_REMEDY}")
 
 
 @torch.no_grad()
 def _health(method: Method, batch: Batch, step: int, team: Team, *, warn: bool) -> dict[str, float]:
-    """Spread and rank of the rows of the batch that this process encodes."""
+    """Spread and rank of the embeddings of this process's batch; with `warn`, warns if they have collapsed."""
     z = method.embed(batch)
     broken = int(team.sum(torch.tensor(float(non_finite_rows(z)))))  # all stop, or none
     if broken:
         raise TrainingFailed(f"the embeddings of {broken} nodes became NaN or infinite at step {step}; {_REMEDY}")
     health = {"spread": spread(z), "rank": effective_rank(z)}
-    message = collapse_message(**health)
-    if warn and message:
-        warnings.warn(message, LocalGCLWarning, stacklevel=2)
+    if warn and (health["spread"] < 0.05 or health["rank"] < 2):
+        warnings.warn(
+            f"the embeddings have collapsed (spread {health['spread']:.3f} of 1, effective rank {health['rank']:.1f}): nodes "
+            "look alike; train fewer steps, lower the learning rate or the temperature, or scale the features",
+            LocalGCLWarning,
+            stacklevel=2,
+        )
     return health
 
 
@@ -175,13 +177,3 @@ def effective_rank(z: Float[Tensor, "n d"]) -> float:
     singular = torch.linalg.eigvalsh(gram.double().cpu()).clamp(min=0).sqrt()
     p = singular / singular.sum().clamp(min=torch.finfo(torch.float64).tiny)
     return float(torch.exp(-torch.xlogy(p, p).sum()))
-
-
-def collapse_message(spread: float, rank: float) -> str | None:
-    """What to tell the user; None when the embeddings look healthy."""
-    if spread < 0.05 or rank < 2:
-        return (
-            f"the embeddings have collapsed (spread {spread:.3f} of 1, effective rank {rank:.1f}): nodes look alike; "
-            "train fewer steps, lower the learning rate or the temperature, or scale the features"
-        )
-    return None

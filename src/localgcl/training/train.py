@@ -1,9 +1,9 @@
-"""train: from a request to a run folder, by one process or by a team. An engine starts the team (see `engines`)."""
+"""Training and embedding into a run folder as a user asks, by one process or by a team (see `engines`)."""
 
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,13 @@ from localgcl.system.devices import choose_device
 from localgcl.system.team import ALONE, Team
 from localgcl.system.text import shown
 from localgcl.training.embedding import write_array
+from localgcl.training.engines import Say
 from localgcl.training.fit import fit
 from localgcl.training.memory import reading_memory
 from localgcl.training.model import Model
 from localgcl.training.preflight import check_files, in_fitting_batches
-from localgcl.training.run import RunFolder, default_folder
+from localgcl.training.run import EMBEDDINGS, RunFolder, default_folder
 from localgcl.training.session import Callback
-
-Say = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +64,10 @@ class Request:
                 f"{workers} ranks train on a graph folder, and {source.name} is none; make one with localgcl convert"
             )
         if not self.resume:
-            self.check_settings()
+            configure(self.method or DEFAULT, self.settings)
 
-    def elsewhere(self) -> "Request":
-        """This request for processes that run in another folder: its paths are absolute."""
+    def with_absolute_paths(self) -> "Request":
+        """This request for processes that run in another folder."""
         source = self.read_source()
         assert isinstance(source, Source)
         source = Source(**source.to_dict())
@@ -88,17 +87,6 @@ class Request:
     def folder(self) -> Path:
         """The run folder."""
         return Path(self.out or default_folder(self.read_source().name))
-
-    def check_settings(self) -> None:
-        """Raises ValueError if a setting is wrong. No graph is needed, so this comes before one is read."""
-        configure(self.method or DEFAULT, self.settings)
-
-    def check_resumed(self, run: RunFolder, source: Source | Graph) -> None:
-        """Raises ValueError if this differs from the run to go on with."""
-        stored = read_recipe(self.recipe, source.name) if self.recipe else {}
-        method = {"method": self.method} if self.method else {}
-        known = source.to_dict() if isinstance(source, Source) else {}
-        run.check_same({**known, **stored, **self.settings, **method})
 
 
 def train(
@@ -121,90 +109,95 @@ def train(
     source = request.read_source()
     known = source.to_dict() if isinstance(source, Source) else {}
     team.check_graph(source.folder if isinstance(source, Source) else None, f"train on a graph folder, and {source.name}")
-    out = Path(request.out or default_folder(source.name))
-    resume = request.resume or (team.reduce is not None and team.is_restart(_made(out)))
-    run = RunFolder.open(out) if resume else None
+    out = request.folder
+    begun = RunFolder.open(out) if request.resume or (team.reduce is not None and (out / "config.toml").is_file()) else None
+    run = begun if request.resume or team.is_restart(None if begun is None else begun.made) else None
+    method = request.method or DEFAULT
     if run is None:
-        request.check_settings()
+        configure(method, request.settings)  # raises if a setting is wrong, before a graph is read
     else:
-        request.check_resumed(run, source)
+        stored = read_recipe(request.recipe, source.name) if request.recipe else {}
+        named = {"method": method} if request.method else {}
+        run.check_same({**known, **stored, **request.settings, **named})
     if isinstance(source, Source) and source.edges is not None:
         check_files(source.edges, source.features, force=request.force_memory)
     graph = source.read() if isinstance(source, Source) else source
-    config = team.broadcast(_chosen(request, source, graph, team, say)) if run is None else run.config
+    if run is None:
+        say(repr(graph))
+        chosen = choose_config(
+            method,
+            graph,
+            request.settings,
+            say,
+            dataset=source.dataset if isinstance(source, Source) else None,
+            recipe=request.recipe,
+            fitting=not request.force_memory and team.reduce is None,
+        )
+        config = team.broadcast(chosen)
+    else:
+        config = run.config
     if team.reduce is not None:
         say(
             f"{team.size} ranks share batches of {config.training.batch} nodes; negatives by random features, summed over ranks"
         )
+    read_peak_bytes = 0  # of a graph that was not read here
+    if isinstance(source, Source):
+        structural = source.edges is not None and source.features is None
+        read_peak_bytes = reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)
     model = fit(
         graph,
         config,
         folder=out,
         source=known,
-        resume=resume,
+        resume=run is not None,
         warm_start=request.warm_start,
         team=team,
         callbacks=callbacks,
         progress_bar=request.progress_bar,
         force_memory=request.force_memory,
-        read_peak_bytes=_read_peak_bytes(source, graph),
+        read_peak_bytes=read_peak_bytes,
         say=say,
     )
-    columns = write_array(RunFolder.open(out).embeddings, model, graph, team, cache=out, progress_bar=request.progress_bar)
-    following = f"next: localgcl evaluate {shlex.quote(shown(out))}" if graph.y is not None and known else ""
-    written = f"{graph.num_nodes:,} embeddings of {columns} numbers in {shown(out)}"
-    for line in (_trained(model), team.summary() if model.history else "", written, following):
-        if line:
-            say(line)
+    columns = write_array(out / EMBEDDINGS, model, graph, team, cache=out, progress_bar=request.progress_bar)
+    if model.history:
+        last = model.history[-1]
+        say(f"{model.config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}")
+        if sent := team.summary():
+            say(sent)
+    say(f"{graph.num_nodes:,} embeddings of {columns} numbers in {shown(out)}")
+    if graph.y is not None and known:
+        say(f"next: localgcl evaluate {shlex.quote(shown(out))}")
     return model
 
 
-def in_fitting_memory(config: Config, graph: Graph, known: Mapping[str, Any], say: Say, *, stored: bool = True) -> Config:
-    """The settings, with mini-batches where the whole graph does not fit the memory.
+def choose_config(
+    method: str,
+    graph: Graph,
+    given: Mapping[str, Any],
+    say: Say,
+    *,
+    dataset: str | None = None,
+    recipe: str | os.PathLike[str] | None = None,
+    fitting: bool = True,
+    stored: bool = True,
+) -> Config:
+    """The settings of a new run on a graph; says why.
 
     Args:
-        config: The settings.
+        method: A name of `METHODS`.
         graph: As loaded.
-        known: Settings that the user or a recipe gave; with `batch` among them, nothing is changed.
-        say: Takes the line that says so.
+        given: Settings that the user gave.
+        say: Takes the lines that say what was chosen.
+        dataset: The data set whose recipe is taken.
+        recipe: A recipe file, instead.
+        fitting: Take mini-batches where the whole graph does not fit the memory, unless `batch` is given or in the recipe.
         stored: Whether the run has a folder.
     """
-    if "batch" in known:
-        return config
-    config, line = in_fitting_batches(graph, config, choose_device(config.training.device), stored=stored)
+    chosen = choose_settings(method, graph, dataset=dataset, recipe_file=recipe, given=given)
+    say(chosen.explain())
+    if not fitting or "batch" in {**chosen.values, **given}:
+        return chosen.config
+    config, line = in_fitting_batches(graph, chosen.config, choose_device(chosen.config.training.device), stored=stored)
     if line:
         say(line)
     return config
-
-
-def _chosen(request: Request, source: Source | Graph, graph: Graph, team: Team, say: Say) -> Config:
-    """The settings of a new run on a graph; says why."""
-    dataset = source.dataset if isinstance(source, Source) else None
-    method, given = request.method or DEFAULT, request.settings
-    chosen = choose_settings(method, graph, dataset=dataset, recipe_file=request.recipe, given=given)
-    for line in (repr(graph), chosen.explain()):
-        say(line)
-    if request.force_memory or team.reduce is not None:
-        return chosen.config
-    return in_fitting_memory(chosen.config, graph, {**chosen.values, **given}, say)
-
-
-def _made(out: Path) -> dict[str, Any] | None:
-    """What made the run in `out`; None if there is none."""
-    return RunFolder.open(out).made if (out / "config.toml").is_file() else None
-
-
-def _read_peak_bytes(source: Source | Graph, graph: Graph) -> int:
-    """Bytes that reading the graph took at its peak; 0 where it was not read here, or is mapped."""
-    if isinstance(source, Graph):
-        return 0
-    structural = source.edges is not None and source.features is None
-    return reading_memory(graph.num_nodes, graph.num_edges, graph.num_features, structural=structural)
-
-
-def _trained(model: Model) -> str:
-    """Steps, time and loss of a trained model; empty if it was not trained."""
-    if not model.history:
-        return ""
-    last = model.history[-1]
-    return f"{model.config.method}: {model.step} steps in {last['seconds']:.1f} s, loss {last['loss']:.4f}"

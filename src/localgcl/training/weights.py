@@ -68,7 +68,7 @@ def _seal(digest: str) -> bytes:
 
 
 def declared_method(config: Config, num_inputs: int) -> Method | None:
-    """The method that `config` declares, its tensors without memory, whatever their sizes.
+    """The method that `config` declares, on torch's meta device: its tensors have shapes and take no memory.
 
     None for a method that computes with values when it is built, which tensors without memory do not have.
     """
@@ -77,15 +77,6 @@ def declared_method(config: Config, num_inputs: int) -> Method | None:
             return METHODS[config.method](num_inputs, config)
     except (RuntimeError, NotImplementedError):
         return None
-
-
-def declared_state(config: Config, num_inputs: int) -> Mapping[str, Tensor] | None:
-    """Names, shapes and types of the weights that `config` declares; None where `declared_method` is.
-
-    A file of a kilobyte may ask for a network of terabytes: this is compared with the file before anything is allocated.
-    """
-    method = declared_method(config, num_inputs)
-    return None if method is None else method.state_dict()
 
 
 def check_tensors(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
