@@ -1,7 +1,8 @@
 """fit: from a graph and a configuration to a trained model, by one process or by a team."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,9 @@ def fit(
         OutOfMemory: The run is estimated not to fit, which is found before anything large is allocated, or did not fit.
     """
     place = None if folder is None else Path(folder)
-    run = None
-    if resume and place is not None:
-        run = RunFolder.open(place)
-        require_resumable(place)
-        if team.rank == 0:
-            remove_leftovers(place)
-        if team.broadcast(run.weights.exists() and not has_checkpoint(place)):
-            return Model.load(run)
+    run = _resumed(place, team) if resume and place is not None else None
+    if run is not None and team.broadcast(run.weights.exists() and not has_checkpoint(run.path)):
+        return Model.load(run)
     start = None if warm_start is None else Model.load(warm_start)
     if run is not None:
         graph = match_features(graph, run.feature_names)
@@ -104,31 +100,17 @@ def fit(
             _start_from(model, start)
         known = {} if run is None else run.made.get("chosen", {})
         method.resolve(graph.num_nodes, device, shared=team.reduce is not None, known=known)
-        for line in method.choices(graph.num_nodes, device):
+        for line in [] if team.reduce is not None else method.choices(graph.num_nodes, device):
             say(line)
-        if config.training.tensorboard:
-            if place is None:
-                raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
-            callbacks = [*callbacks, TensorBoard(place / "tensorboard")]  # raises before anything is written if it is missing
+        callbacks = [*callbacks, *_tensorboard(config, place)]
         if place is not None and run is None:
             run = _new_run(place, model, source or {}, graph.encoding, team)
         method.to(device)
         generator = torch.Generator(device).manual_seed(config.training.seed)
         own = run if team.rank == 0 else None
         session = Session(generator, team, own, resume, callbacks, progress_bar)
-        try:
+        with _stored(model, own):
             model.history = fitter(method, Stream(method, prepared.to(device), team), session)
-        except Interrupted as interrupt:
-            model.history = interrupt.rows
-            model.finish(own)
-            raise
-        except TrainingFailed as error:
-            if own is None:
-                raise
-            raise mark_failed(own.path, error) from error
-        model.finish(own)
-        if own is not None:
-            remove_checkpoints(own.path)
     return model
 
 
@@ -157,6 +139,42 @@ def raw_features(graph: Graph, config: Config) -> Tensor:
     """The features as `config` scales them; sparse ones stay sparse, except where columns are standardised."""
     preparation = config.preparation
     return prepare(graph, preparation, column_statistics(graph, preparation.scaling)).x
+
+
+def _resumed(path: Path, team: Team) -> RunFolder:
+    """The run to go on with."""
+    run = RunFolder.open(path)
+    require_resumable(path)
+    if team.rank == 0:
+        remove_leftovers(path)
+    return run
+
+
+def _tensorboard(config: Config, place: Path | None) -> list[Callback]:
+    """The callback that writes TensorBoard events, if asked for. A missing TensorBoard raises before anything is written."""
+    if not config.training.tensorboard:
+        return []
+    if place is None:
+        raise ValueError("tensorboard events go into the run folder; name one (folder= or --out)")
+    return [TensorBoard(place / "tensorboard")]
+
+
+@contextmanager
+def _stored(model: Model, run: RunFolder | None) -> Iterator[None]:
+    """Stores the model after training, and after an interruption; marks a run that failed."""
+    try:
+        yield
+    except Interrupted as interrupt:
+        model.history = interrupt.rows
+        model.finish(run)
+        raise
+    except TrainingFailed as error:
+        if run is None:
+            raise
+        raise mark_failed(run.path, error) from error
+    model.finish(run)
+    if run is not None:
+        remove_checkpoints(run.path)
 
 
 def _new_run(
