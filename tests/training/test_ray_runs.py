@@ -45,8 +45,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def test_workers_end_as_ranks_of_torchrun_also_when_one_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Request, "elsewhere", killed_training)
-    monkeypatch.setattr(Parts, "elsewhere", killed_embedding)
+    monkeypatch.setattr(Request, "with_absolute_paths", killed_training)
+    monkeypatch.setattr(Parts, "with_absolute_paths", killed_embedding)
     monkeypatch.chdir(tmp_path)  # paths are relative here, and workers are in a folder of Ray's
     stored(sbm(400, features=10, seed=0), tmp_path / "graph")
     assert main(["train", "graph", *SETTINGS, "--out", "ray", *RAY]) == 0
