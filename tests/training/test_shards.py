@@ -57,31 +57,46 @@ def test_parts_say_when_they_are_whole(run: Path, tmp_path: Path, capsys: pytest
     assert {path.name for path in parts.iterdir()} == {DONE, "part-00000-of-00001.parquet", "mine.txt"}
 
 
-def test_parts_that_killed_ranks_left_are_replaced(
+def cut_short(monkeypatch: pytest.MonkeyPatch, *embed: str) -> None:
+    """Embeds until all parts are written, but not `DONE`: as if killed then."""
+
+    def kill(*_: object) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("localgcl.training.embedding.finish", kill)
+        assert main([*embed]) == 1
+
+
+def test_parts_that_killed_ranks_left_are_kept_by_the_same_task(
     run: Path, tmp_path: Path, torchrun: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parts = tmp_path / "parts"
-    parts.mkdir()
-    (parts / STARTED).write_text("{}")  # killed before the first part was whole
-    embed = ["embed", str(run), "-o", str(parts)]
-    torchrun.setenv("TORCHELASTIC_RESTART_COUNT", "1")
-    assert main(embed) == 0
-    assert main(embed) == 1  # whole now: not something that was left
-    assert "is not empty" in capsys.readouterr().err
-
-
-def test_parts_that_were_whole_when_a_rank_was_killed_are_kept(run: Path, tmp_path: Path, torchrun: pytest.MonkeyPatch) -> None:
     parts, embed = tmp_path / "parts", ["embed", str(run), "-o", str(tmp_path / "parts")]
-    torchrun.setenv("TORCHELASTIC_RUN_ID", "job-7")
+    part = parts / "part-00000-of-00001.parquet"
+    cut_short(torchrun, *embed)
+    before = part.stat()
+    assert main(embed) == 1  # started by somebody else
+    assert "is not empty" in capsys.readouterr().err
+    torchrun.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert main([*embed, "--precision", "float16"]) == 1  # other numbers than those that are there
     assert main(embed) == 0
-    (parts / DONE).unlink()
-    (parts / STARTED).write_text('{"ranks": 1, "job": "job-7"}')
-    before = (parts / "part-00000-of-00001.parquet").stat()
+    assert part.stat() == before
+    assert {path.name for path in parts.iterdir()} == {DONE, part.name}
+    assert main(embed) == 1  # whole now: not something that was left
+
+
+def test_a_job_with_a_name_keeps_its_own_parts_and_not_those_of_another_run(
+    run: Path, tmp_path: Path, torchrun: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts, embed = tmp_path / "parts", ["embed", str(run), "-o", str(tmp_path / "parts")]
+    torchrun.setenv("TORCHELASTIC_RUN_ID", "nightly")
+    assert main(["train", str(tmp_path / "graph"), *SETTINGS, "--seed", "1", "--out", str(tmp_path / "other")]) == 0
+    cut_short(torchrun, *embed)
+    assert main(["embed", str(tmp_path / "other"), "-o", str(parts)]) == 1  # as the next night's job of that name
+    assert "is not empty" in capsys.readouterr().err
+    (parts / "part-00000-of-00001.parquet").unlink()  # as if killed before it was whole
     assert main(embed) == 0
-    assert (parts / "part-00000-of-00001.parquet").stat() == before
     assert {path.name for path in parts.iterdir()} == {DONE, "part-00000-of-00001.parquet"}
-    (parts / STARTED).write_text('{"ranks": 1, "job": "job-6"}')
-    assert main(embed) == 1  # of another job
 
 
 def test_a_part_that_cannot_be_written_leaves_the_folder_without_its_mark(

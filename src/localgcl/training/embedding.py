@@ -11,9 +11,10 @@ from typing import Any
 from localgcl.datasets.source import Source
 from localgcl.graph import Graph
 from localgcl.graph.mapped import shared_rows
+from localgcl.graph.stored import HEADER
 from localgcl.io.export import Precision, new_file, peeked, write_parquet
 from localgcl.io.numpy_files import write_rows
-from localgcl.system.files import remove_leftovers, replacing
+from localgcl.system.files import digest, remove_leftovers, replacing
 from localgcl.system.progress import counted
 from localgcl.system.team import ALONE, Team, part_of
 from localgcl.system.text import shown
@@ -23,7 +24,7 @@ from localgcl.training.run import RunFolder
 DONE = "_SUCCESS"
 """The file that is written last: a folder of parts without it is not whole. Readers of Parquet leave out names with _."""
 STARTED = "_STARTED"
-"""The file that is written first, and removed last: which team writes the parts."""
+"""The file that is written first, and removed last: what is written, and by which team."""
 _PART = re.compile(r"part-\d{5,}-of-\d{5,}\.parquet")
 
 
@@ -80,15 +81,19 @@ class Parts:
         """Writes this process's part."""
         folder, run = Path(self.folder), RunFolder.open(self.run)
         team.check_graph(self.source.folder, f"embed a graph folder, and {self.source.name}")
+        model = Model.load(run, str(team.device(self.device)))  # first: it says what a run lacks
+        # What is written, and by whom: parts of another run, graph or team are not those of this task.
+        made = team.made() | {"precision": self.precision, "weights": digest(run.weights.read_bytes())}
+        made |= {"graph": digest((Path(self.source.folder or "") / HEADER).read_bytes())}
         started = folder / STARTED
-        again = team.is_restart(json.loads(started.read_text("utf-8")) if team.rank == 0 and started.is_file() else None)
+        stored = json.loads(started.read_text("utf-8")) if team.rank == 0 and started.is_file() else None
+        again = team.is_restart(stored if stored == made else None)
         if team.rank == 0 and not again:
-            make_room(folder, overwrite=self.overwrite, made=team.made())
+            make_room(folder, overwrite=self.overwrite, made=made)
         team.barrier()
         graph = self.source.read()
         _check_size(team.size, graph)
         path, own = folder / _name(team.rank, team.size), part_of(graph.num_nodes, team.rank, team.size)
-        model = Model.load(run, str(team.device(self.device)))
         written = again and path.is_file()
         # What all processes compute together comes with the first row.
         some = range(own.start, own.start + 1) if written else own
