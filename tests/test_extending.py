@@ -221,7 +221,7 @@ def fit_components(method: Method, stream: Stream, session: Session) -> list[dic
     weight = vectors.flip(1)[:, : method.layer.out_features].T
     method.layer.weight.copy_(weight)
     method.layer.bias.copy_(-weight @ mean)
-    session.log({"step": 0, "seconds": 0.0, "loss": float(-values.sum())})
+    session.log({"step": 0, "seconds": session.seconds(), "loss": float(-values.sum())})
     session.write_log()
     return session.rows
 

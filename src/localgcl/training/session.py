@@ -146,6 +146,9 @@ class Session:
     rows: list[Row] = dataclasses.field(default_factory=list)
     interrupts: Interrupts = dataclasses.field(default_factory=Interrupts)
 
+    def __post_init__(self) -> None:
+        self._started = time.perf_counter()
+
     def restored(self, method: Method, optimiser: torch.optim.Optimizer) -> Progress:
         """How far the run had come, its newest checkpoint loaded into the given objects; the start for a new run."""
         folder = None if self.run is None else self.run.path
